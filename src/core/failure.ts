@@ -1,0 +1,106 @@
+// The one table of everything uvip refuses or fails at by itself: code -> HTTP status, metav1.Status
+// reason, message, log level, metric label. No other file writes a status number for a failure.
+// docs/failures.md lists the same rows; a unit test compares the two.
+
+/** One row of the table. `retryAfter` is in seconds and stands only where no peer has received the request. */
+export interface FailureRow {
+  readonly status: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly label: string;
+  readonly retryAfter?: number;
+}
+
+const row = (r: FailureRow): FailureRow => Object.freeze(r);
+
+export const FAILURES = {
+  BAD_TARGET: row({
+    status: 400,
+    reason: 'BadRequest',
+    message: 'the request target is malformed',
+    level: 'debug',
+    label: 'bad_target',
+  }),
+  NOT_FOUND: row({
+    status: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+    level: 'debug',
+    label: 'not_found',
+  }),
+  METHOD_NOT_ALLOWED: row({
+    status: 405,
+    reason: 'MethodNotAllowed',
+    message: 'the server does not allow this method on the requested resource',
+    level: 'debug',
+    label: 'method_not_allowed',
+  }),
+  NOT_ACCEPTABLE: row({
+    status: 406,
+    reason: 'NotAcceptable',
+    message: 'only the following media types are accepted: application/json',
+    level: 'debug',
+    label: 'not_acceptable',
+  }),
+  INTERNAL: row({
+    status: 500,
+    reason: 'InternalError',
+    message: 'an error on the proxy has prevented the request from succeeding',
+    level: 'error',
+    label: 'internal',
+  }),
+  NOTHING_READ: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message: 'no API server has been read yet, please try again',
+    level: 'info',
+    label: 'nothing_read',
+    retryAfter: 1,
+  }),
+  NO_READY_PEER: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message: 'the API servers that serve this are not ready, please try again',
+    level: 'warn',
+    label: 'no_ready_peer',
+    retryAfter: 1,
+  }),
+  NOT_SERVED: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message: 'no API server in this cluster serves',
+    level: 'info',
+    label: 'not_served',
+  }),
+  PEERS_UNREACHABLE: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message: 'no API server could be reached, please try again',
+    level: 'warn',
+    label: 'dial',
+    retryAfter: 1,
+  }),
+  PEER_BROKE: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message: 'the API server closed the connection before it answered; the request may have been processed',
+    level: 'warn',
+    label: 'sent',
+  }),
+  PEER_TIMEOUT: row({
+    status: 504,
+    reason: 'Timeout',
+    message: 'the API server did not answer in time; the request may have been processed',
+    level: 'warn',
+    label: 'timeout',
+  }),
+} as const;
+
+export type FailureCode = keyof typeof FAILURES;
+
+/** A failure of one request: the row, and what the message says beyond it. */
+export interface Failure {
+  readonly code: FailureCode;
+  readonly detail?: string;
+}
