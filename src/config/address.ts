@@ -43,11 +43,12 @@ export function splitNamed(text: string): { readonly name?: string; readonly val
 export const isPeerName = (text: string): boolean =>
   /^[A-Za-z0-9._:\-[\]]+$/.test(text) && text !== '.' && text !== '..';
 
-/** Whether this is a DNS name that TLS can ask for; an IP address is none (RFC 6066, section 3). */
+const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
+const DNS_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
+
+/** Whether TLS can ask for this name: DNS without a dot at its end, and no IP address (RFC 6066, section 3). */
 export const isServerName = (text: string): boolean =>
-  text.length <= 253 &&
-  /^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\.(?!$)|$))+$/.test(text) &&
-  !/(?:^|\.)\d+$/.test(text);
+  text.length <= 253 && DNS_NAME.test(text) && !/(?:^|\.)\d+$/.test(text);
 
 /** Whether this can be a node's name or a zone: a Kubernetes name or label value. */
 export const isPlaceName = (text: string): boolean =>

@@ -71,8 +71,7 @@ export type ConfigResult =
 
 /** What a file held, or what is wrong with it in the user's words (the path is named, secrets never are). */
 export type FileResult =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly problem: string };
+  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string };
 
 /** How validate.ts reads what flags point at. None of these throws for what a file holds or lacks. */
 export interface FileReader {

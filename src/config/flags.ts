@@ -8,40 +8,40 @@ interface Described {
   readonly absent?: string;
 }
 
-export interface StringFlag<D extends string | undefined = string | undefined> extends Described {
+interface StringFlag<D extends string | undefined = string | undefined> extends Described {
   readonly kind: 'string';
   readonly default: D;
 }
 /** May be repeated; giving it replaces the default. */
-export interface ListFlag extends Described {
+interface ListFlag extends Described {
   readonly kind: 'list';
   readonly default: readonly string[];
 }
 /** Limits are included; for durations and bytes they are written as a user would write them. */
-export interface DurationFlag extends Described {
+interface DurationFlag extends Described {
   readonly kind: 'duration';
   readonly default: string;
   readonly min: string;
   readonly max: string;
 }
-export interface BytesFlag extends Described {
+interface BytesFlag extends Described {
   readonly kind: 'bytes';
   readonly default: string;
   readonly min: string;
   readonly max: string;
 }
-export interface IntFlag extends Described {
+interface IntFlag extends Described {
   readonly kind: 'int';
   readonly default: string;
   readonly min: number;
   readonly max: number;
 }
-export interface EnumFlag<V extends string = string> extends Described {
+interface EnumFlag<V extends string = string> extends Described {
   readonly kind: 'enum';
   readonly default: V;
   readonly values: readonly V[];
 }
-export interface BooleanFlag extends Described {
+interface BooleanFlag extends Described {
   readonly kind: 'boolean';
   readonly default: 'false' | 'true';
 }
@@ -166,7 +166,12 @@ const watching = {
 const forwarding = {
   'peer-connect-timeout': duration('2s', 'Longest a connection to a peer may take, TCP and TLS together.'),
   // One source address has no more ports than that towards one peer.
-  'peer-max-connections': int('N', '256', [1, 65_535], 'Connections per peer and pool, upgrades not counted.'),
+  'peer-max-connections': int(
+    'N',
+    '256',
+    [1, 65_535],
+    'Connections per peer and pool, upgrades not counted.',
+  ),
   'request-timeout': duration(
     '60s',
     "Longest wait for a peer's response headers, for requests that are not long-running.",

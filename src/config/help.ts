@@ -42,8 +42,8 @@ export function helpText(): string {
   const intro = [
     'Usage: uvip serve [flags]',
     '',
-    'Runs the proxy. Durations are written as in Go: 500ms, 10s, 1m30s. Sizes are bytes,',
-    'or KiB, MiB, GiB. Where NAME= is left out, the value is for all peers.',
+    'Runs the proxy. Durations are written as in Go: 500ms, 10s, 1m30s. Sizes are',
+    'bytes, or KiB, MiB, GiB. A value without its [NAME=] is for all peers.',
     '',
   ];
   return [intro.join('\n'), ...groups].join('\n');

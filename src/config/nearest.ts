@@ -14,10 +14,10 @@ export function nearest(text: string, words: readonly string[]): string | undefi
 /** Levenshtein's distance: letters to insert, delete or replace. */
 function distance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (const [i, letter] of [...a].entries()) {
+  for (let i = 0; i < a.length; i++) {
     const row = [i + 1];
     for (let j = 0; j < b.length; j++) {
-      const replaced = (previous[j] ?? 0) + (letter === b[j] ? 0 : 1);
+      const replaced = (previous[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
       row.push(Math.min(replaced, (previous[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
     }
     previous = row;

@@ -42,7 +42,9 @@ function parseResource(json: Json): Resource {
     verbs: texts(json['verbs'], 'verbs'),
     shortNames: texts(json['shortNames'], 'shortNames'),
     categories: texts(json['categories'], 'categories'),
-    subresources: list(json['subresources'], 'subresources').map((s) => parseSubresource(object(s, 'subresources'))),
+    subresources: list(json['subresources'], 'subresources').map((s) =>
+      parseSubresource(object(s, 'subresources')),
+    ),
     storageVersionHash: '',
   };
 }

@@ -22,6 +22,13 @@ export const FAILURES = {
     level: 'debug',
     label: 'bad_target',
   }),
+  BAD_REQUEST: row({
+    status: 400,
+    reason: 'BadRequest',
+    message: 'the request cannot be sent on as it is',
+    level: 'debug',
+    label: 'bad_request',
+  }),
   NOT_FOUND: row({
     status: 404,
     reason: 'NotFound',
@@ -58,6 +65,14 @@ export const FAILURES = {
     label: 'nothing_read',
     retryAfter: 1,
   }),
+  INCOMPLETE: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message: 'some API servers have not been read, so nobody knows whether this exists, please try again',
+    level: 'info',
+    label: 'incomplete',
+    retryAfter: 1,
+  }),
   NO_READY_PEER: row({
     status: 503,
     reason: 'ServiceUnavailable',
@@ -80,6 +95,14 @@ export const FAILURES = {
     level: 'warn',
     label: 'dial',
     retryAfter: 1,
+  }),
+  NOT_PROCESSED: row({
+    status: 503,
+    reason: 'ServiceUnavailable',
+    message:
+      'the API servers did not process the request: they are shutting down or have just changed what they serve',
+    level: 'warn',
+    label: 'not_processed',
   }),
   PEER_BROKE: row({
     status: 503,

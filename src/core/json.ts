@@ -44,5 +44,6 @@ export function texts(value: unknown, where: string): readonly string[] {
 
 /** Checks `kind` of a document, so that an error page or a Status is not taken for an empty list. */
 export function expectKind(doc: Json, kind: string): void {
-  if (doc['kind'] !== kind) throw new MalformedDocument(`kind is ${JSON.stringify(doc['kind'])}, not ${kind}`);
+  if (doc['kind'] !== kind)
+    throw new MalformedDocument(`kind is ${JSON.stringify(doc['kind'])}, not ${kind}`);
 }

@@ -25,7 +25,9 @@ export function parseGroupList(json: unknown): readonly ListedGroup[] {
     const group = object(item, 'groups');
     return {
       name: name(group['name'], 'name'),
-      versions: list(group['versions'], 'versions').map((v) => name(object(v, 'versions')['version'], 'version')),
+      versions: list(group['versions'], 'versions').map((v) =>
+        name(object(v, 'versions')['version'], 'version'),
+      ),
     };
   });
 }
@@ -103,8 +105,14 @@ export function renderGroup(group: Group): string {
 }
 
 function groupBody(group: Group): object {
-  const versions = group.versions.map(({ version }) => ({ groupVersion: `${group.name}/${version}`, version }));
-  const preferred = Math.max(0, group.versions.findIndex((v) => v.freshness === 'Current'));
+  const versions = group.versions.map(({ version }) => ({
+    groupVersion: `${group.name}/${version}`,
+    version,
+  }));
+  const preferred = Math.max(
+    0,
+    group.versions.findIndex((v) => v.freshness === 'Current'),
+  );
   return { name: group.name, versions, preferredVersion: versions[preferred] };
 }
 

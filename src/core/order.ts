@@ -39,7 +39,8 @@ function reaches(after: ReadonlyMap<string, ReadonlySet<string>>, from: string, 
 function topological(after: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] {
   const waitsFor = new Map<string, number>();
   for (const name of after.keys()) waitsFor.set(name, 0);
-  for (const nexts of after.values()) for (const next of nexts) waitsFor.set(next, (waitsFor.get(next) ?? 0) + 1);
+  for (const nexts of after.values())
+    for (const next of nexts) waitsFor.set(next, (waitsFor.get(next) ?? 0) + 1);
   const free = [...after.keys()].filter((name) => waitsFor.get(name) === 0).sort();
   const order: string[] = [];
   for (let name = free.shift(); name !== undefined; name = free.shift()) {

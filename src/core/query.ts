@@ -79,7 +79,7 @@ const isTrue = (value: string): boolean => value !== '0' && value.toLowerCase() 
  */
 export function readListQuery(query: string): ListQuery {
   const first: Partial<Record<Name, string>> = {};
-  for (let at = 0; at < query.length; ) {
+  for (let at = 0; at < query.length;) {
     const ampersand = query.indexOf('&', at);
     const end = ampersand < 0 ? query.length : ampersand;
     const pair = readPair(query.slice(at, end));
@@ -134,7 +134,9 @@ function readTerm(term: string): { field: string; value: string; equal: boolean 
   const equal = term[equals - 1] !== '!';
   const from = equal && term[equals + 1] === '=' ? equals + 2 : equals + 1;
   const value = unescapeValue(term.slice(from));
-  return value === undefined ? undefined : { field: term.slice(0, equal ? equals : equals - 1), value, equal };
+  return value === undefined
+    ? undefined
+    : { field: term.slice(0, equal ? equals : equals - 1), value, equal };
 }
 
 /**

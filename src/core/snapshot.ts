@@ -84,7 +84,10 @@ export function buildContents(views: readonly PeerView[], etagOf: EtagOf): Conte
     v.discovery ? [{ document: v.discovery.document, ready: v.state === 'ready' }] : [],
   );
   const openApi = mergeOpenApi(
-    views.map((v) => ({ index: v.discovery?.openApi ?? new Map<string, never>(), ready: v.state === 'ready' })),
+    views.map((v) => ({
+      index: v.discovery?.openApi ?? new Map<string, never>(),
+      ready: v.state === 'ready',
+    })),
   );
   return {
     capabilities: indexCapabilities(views.map((v) => v.discovery?.document)),

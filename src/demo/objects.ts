@@ -1,9 +1,6 @@
 // What an API object looks like to the simulated servers: JSON with metadata, and little more is known of it.
 // Objects in the store are never changed in place; whoever changes one works on a copy.
 
-/** JSON as it came off the wire; looked into with `path`. */
-export type Json = string | number | boolean | null | Json[] | { [key: string]: Json | undefined };
-
 /** ObjectMeta, as far as the servers themselves use it. */
 export interface ObjectMeta {
   name: string;
@@ -31,7 +28,14 @@ export interface KubeObject {
 }
 
 /** What a client sends: the shape is right, nothing in it has been filled in. */
-export type Draft = Partial<Omit<KubeObject, 'metadata'>> & { metadata?: Partial<ObjectMeta> };
+export interface Draft {
+  apiVersion?: string;
+  kind?: string;
+  metadata?: Partial<ObjectMeta>;
+  spec?: Record<string, unknown>;
+  status?: Record<string, unknown> | undefined;
+  [key: string]: unknown;
+}
 
 /** Follows keys into a value; undefined as soon as one is missing. */
 export function path(value: unknown, ...keys: string[]): unknown {

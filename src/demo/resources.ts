@@ -25,6 +25,8 @@ export interface Resource {
   readonly subresources: readonly Subresource[];
   /** Under which key the store holds its objects: the same for every version, and for groups that share them. */
   readonly storage: string;
+  /** From a CustomResourceDefinition: strategic merge patches are not for it. */
+  readonly custom?: true;
 }
 
 export const ALL_VERBS: readonly string[] = [

@@ -1,0 +1,43 @@
+// What a peer's answer means for further attempts: whether the peer processed the request at all. Looks at
+// status, content type and the beginning of the body; changes nothing.
+
+/** An answer that says the request was not processed, and why. */
+export type NotProcessed = 'shuttingDown' | 'typeMissing';
+
+// Longer bodies are real answers: both texts and the Status are far below it.
+export const MAX_JUDGED_BYTES = 1024;
+
+const SHUTTING_DOWN = 'apiserver is shutting down';
+const PLAIN_NOT_FOUND = '404 page not found';
+
+/** Whether an answer with this head can be one of the two at all; only then is its body held back to be judged. */
+export function isDoubtful(status: number, isResource: boolean, contentLength: string | undefined): boolean {
+  if (status !== 429 && !(status === 404 && isResource)) return false;
+  return contentLength === undefined || Number(contentLength) <= MAX_JUDGED_BYTES;
+}
+
+/**
+ * Judges a whole body. 429 with the shutting-down text (k8s.io/apiserver pkg/server/filters/with_retry_after.go)
+ * and a 404 that says the type, not the object, is missing: plain text from the mux
+ * (pkg/util/notfoundhandler), or a Status without details from the group's own handler.
+ */
+export function judgeAnswer(status: number, body: string): NotProcessed | undefined {
+  if (status === 429) return body.includes(SHUTTING_DOWN) ? 'shuttingDown' : undefined;
+  if (status !== 404) return undefined;
+  if (body.trim() === PLAIN_NOT_FOUND) return 'typeMissing';
+  return isTypeMissingStatus(body) ? 'typeMissing' : undefined;
+}
+
+function isTypeMissingStatus(body: string): boolean {
+  let status: unknown;
+  try {
+    status = JSON.parse(body);
+  } catch {
+    return false;
+  }
+  if (typeof status !== 'object' || status === null) return false;
+  const { kind, message, details } = status as { kind?: unknown; message?: unknown; details?: unknown };
+  const vague = message === 'the server could not find the requested resource';
+  const empty = details === undefined || details === null || Object.keys(details).length === 0;
+  return kind === 'Status' && vague && empty;
+}

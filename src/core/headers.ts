@@ -1,0 +1,143 @@
+// Which headers pass a proxy, request and response (RFC 9110 section 7.6.1), and which a client must never be
+// able to send. Works on flat lists [name, value, name, value, …] as they came, so that repetition, order and
+// case survive. Security rule: what is stripped is stripped whoever the client is, in any case and number, and
+// what the client names in Connection can remove headers of its own only, never ours.
+
+/** What becomes of a request header. `forwardedFor` and `connection` are looked at, then dropped. */
+type Verdict = 'pass' | 'drop' | 'connection' | 'forwardedFor' | 'auditId';
+
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+];
+// host is ours to write; expect was answered by us; trailer announces what is not passed on.
+const REQUEST_ONLY = ['host', 'expect', 'trailer'];
+const LOOP_HEADERS = ['x-kubernetes-peer-proxied', 'x-uvip-instance'];
+const STANDARD_IDENTITY = ['x-remote-user', 'x-remote-uid', 'x-remote-group'];
+const STANDARD_EXTRA_PREFIX = 'x-remote-extra-';
+// Clients choose header names, so what is remembered of them is bounded.
+const MAX_REMEMBERED = 2000;
+
+/** Names that carry identity, from `--requestheader-*`; the standard ones are always added. */
+export interface IdentityNames {
+  readonly names: readonly string[];
+  readonly prefixes: readonly string[];
+}
+
+/** What uvip adds to a request. */
+export interface OwnHeaders {
+  readonly host: string;
+  readonly clientAddress: string;
+  /** Used where the client sent none. */
+  readonly auditId: () => string;
+}
+
+/** Filters request headers; made once, used for every request. */
+export type RequestFilter = (raw: readonly string[], own: OwnHeaders) => string[];
+
+/** Makes the filter for a set of identity headers. */
+export function createRequestFilter(identity: IdentityNames): RequestFilter {
+  const dropped = new Set(
+    [...HOP_BY_HOP, ...REQUEST_ONLY, ...LOOP_HEADERS, ...STANDARD_IDENTITY, ...identity.names].map(lower),
+  );
+  const prefixes = [STANDARD_EXTRA_PREFIX, ...identity.prefixes.map(lower)];
+  const judge = (name: string): Verdict => {
+    if (name === 'connection') return 'connection';
+    if (name === 'x-forwarded-for') return 'forwardedFor';
+    if (name === 'audit-id') return 'auditId';
+    const bad = dropped.has(name) || name.startsWith(':') || prefixes.some((p) => name.startsWith(p));
+    return bad ? 'drop' : 'pass';
+  };
+  const verdictOf = remembered(judge);
+  return (raw, own) => filterRequest(raw, own, verdictOf);
+}
+
+function filterRequest(
+  raw: readonly string[],
+  own: OwnHeaders,
+  verdictOf: (name: string) => Verdict,
+): string[] {
+  const named = connectionNames(raw);
+  const out = ['host', own.host];
+  let forwardedFor = '';
+  let audited = false;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    const verdict = verdictOf(name);
+    if (verdict === 'drop' || verdict === 'connection' || (named !== undefined && named.has(lower(name))))
+      continue;
+    if (verdict === 'forwardedFor') {
+      forwardedFor += `${value}, `;
+      continue;
+    }
+    if (verdict === 'auditId') audited = true;
+    out.push(name, value);
+  }
+  out.push('X-Forwarded-For', forwardedFor + own.clientAddress);
+  if (!audited) out.push('Audit-ID', own.auditId());
+  return out;
+}
+
+/** The names a Connection header lists, lower-case, or undefined where there is nothing beyond keep-alive and close. */
+function connectionNames(raw: readonly string[]): ReadonlySet<string> | undefined {
+  let names: Set<string> | undefined;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    if (name.length !== 10 || lower(name) !== 'connection') continue;
+    const value = raw[i + 1] ?? '';
+    if (value === 'keep-alive' || value === 'close') continue;
+    names ??= new Set();
+    for (const token of value.split(',')) names.add(lower(token.trim()));
+  }
+  // content-length frames the message: a client that names it would have its body sent without an end.
+  names?.delete('content-length');
+  return names;
+}
+
+const RESPONSE_DROPPED = new Set(HOP_BY_HOP);
+const responseVerdict = remembered((name) => RESPONSE_DROPPED.has(name));
+
+/** The end-to-end headers of a response, in order. */
+export function filterResponse(raw: readonly string[]): string[] {
+  const named = connectionNames(raw);
+  const out: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    if (responseVerdict(name) || (named !== undefined && named.has(lower(name)))) continue;
+    out.push(name, raw[i + 1] ?? '');
+  }
+  return out;
+}
+
+/** The first value of a header in a flat list; `name` lower-case. */
+export function headerValue(raw: readonly string[], name: string): string | undefined {
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const found = raw[i] ?? '';
+    if (found.length === name.length && lower(found) === name) return raw[i + 1];
+  }
+  return undefined;
+}
+
+/** `judge` of the lower-case name, remembered by the name as spelt: most headers are the same few, always. */
+function remembered<T>(judge: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const verdict = judge(lower(name));
+    if (known.size < MAX_REMEMBERED) known.set(name, verdict);
+    return verdict;
+  };
+}
+
+function lower(text: string): string {
+  return text.toLowerCase();
+}

@@ -1,0 +1,132 @@
+// Writing one response to a client, HTTP/1.1 or HTTP/2, with the same four calls. Headers come as a flat list and
+// leave as they are: repetition and order kept. Knows nothing of where the response comes from.
+
+import { type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  constants,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Stream,
+} from 'node:http2';
+
+export type ClientRequest = IncomingMessage | Http2ServerRequest;
+export type ClientResponse = ServerResponse | Http2ServerResponse;
+
+export interface Reply {
+  /** Whether the status line has left us; from then on an error can only be shown by `reset`. */
+  readonly started: boolean;
+  /** Sends status and headers now, not with the first body byte; a body that follows in the same turn shares the packet. */
+  head(status: number, reason: string, headers: readonly string[]): void;
+  /** False: wait for `drained` before the next. */
+  write(chunk: Uint8Array): boolean;
+  /** Ends the response. `trailers` is a flat list. */
+  end(trailers: readonly string[]): void;
+  /** Breaks the stream so that the client sees that it is not whole. */
+  reset(): void;
+  /** Calls back once, when more may be written. */
+  drained(then: () => void): void;
+}
+
+/** The reply to a request that came over either protocol. */
+export function replyTo(response: ClientResponse): Reply {
+  return 'stream' in response ? new Http2Reply(response.stream) : new Http1Reply(response);
+}
+
+class Http1Reply implements Reply {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.sendDate = false; // the peer's own passes
+  }
+
+  get started(): boolean {
+    return this.#response.headersSent;
+  }
+
+  head(status: number, reason: string, headers: readonly string[]): void {
+    const response = this.#response;
+    response.cork();
+    response.writeHead(status, reason, headers as string[]);
+    queueMicrotask(() => {
+      if (!response.writableEnded) response.flushHeaders();
+      response.uncork();
+    });
+  }
+
+  write(chunk: Uint8Array): boolean {
+    return this.#response.write(chunk);
+  }
+
+  end(trailers: readonly string[]): void {
+    if (trailers.length > 0) this.#response.addTrailers(pairs(trailers));
+    this.#response.end();
+  }
+
+  reset(): void {
+    this.#response.socket?.resetAndDestroy();
+    this.#response.destroy();
+  }
+
+  drained(then: () => void): void {
+    this.#response.once('drain', then);
+  }
+}
+
+class Http2Reply implements Reply {
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.#stream = stream;
+  }
+
+  get started(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  head(status: number, _reason: string, headers: readonly string[]): void {
+    if (this.#stream.destroyed) return;
+    this.#stream.respond({ ':status': status, ...grouped(headers) }, { sendDate: false } as object);
+  }
+
+  write(chunk: Uint8Array): boolean {
+    return this.#stream.destroyed || this.#stream.write(chunk);
+  }
+
+  end(trailers: readonly string[]): void {
+    if (this.#stream.destroyed) return;
+    if (trailers.length > 0) {
+      this.#stream.once('wantTrailers', () => {
+        this.#stream.sendTrailers(grouped(trailers));
+      });
+    }
+    this.#stream.end();
+  }
+
+  reset(): void {
+    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  drained(then: () => void): void {
+    this.#stream.once('drain', then);
+  }
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const out: [string, string][] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) out.push([flat[i] ?? '', flat[i + 1] ?? '']);
+  return out;
+}
+
+/** A flat list as Node's HTTP/2 takes headers: lower-case names, repeated ones as lists. */
+function grouped(flat: readonly string[]): Record<string, string | string[]> {
+  const out: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const name = (flat[i] ?? '').toLowerCase();
+    const value = flat[i + 1] ?? '';
+    const before = out[name];
+    if (before === undefined) out[name] = value;
+    else out[name] = typeof before === 'string' ? [before, value] : [...before, value];
+  }
+  return out;
+}

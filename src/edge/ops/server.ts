@@ -1,0 +1,54 @@
+// The ops listener: plain HTTP for operators and Prometheus. Reads the snapshot, never changes anything.
+
+import Fastify from 'fastify';
+import { reportHealth } from '../../core/health-report.ts';
+import type { RoutingSnapshot } from '../../core/snapshot.ts';
+import type { Metrics } from '../metrics.ts';
+
+export interface OpsDeps {
+  readonly host: string;
+  readonly port: number;
+  readonly current: () => RoutingSnapshot;
+  readonly metrics: Metrics;
+}
+
+export interface OpsListener {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Opens the listener; resolves when it accepts connections. */
+export async function openOps({ host, port, current, metrics }: OpsDeps): Promise<OpsListener> {
+  const app = Fastify({ logger: false, forceCloseConnections: true });
+  app.get('/metrics', async (_request, reply) => {
+    await reply.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+  });
+  for (const path of ['/livez', '/livez/*', '/readyz', '/readyz/*']) {
+    app.get(path, async (request, reply) => {
+      const [decoded = '', query = ''] = request.url.split('?');
+      const { status, text } = reportHealth(current(), decoded, query);
+      await reply.code(status).type('text/plain; charset=utf-8').send(text);
+    });
+  }
+  app.get('/snapshot', async (_request, reply) => reply.send(describeSnapshot(current())));
+  await app.listen({ host, port });
+  return { port: (app.server.address() as { port: number }).port, close: () => app.close() };
+}
+
+/** The snapshot as JSON can say it: maps as objects, documents without their bytes. */
+function describeSnapshot(snapshot: RoutingSnapshot): object {
+  const { generation, peers, discoveryOpen, complete, capabilities, catalog } = snapshot;
+  const name = (position: number) => peers[position]?.name ?? '';
+  return {
+    generation,
+    discoveryOpen,
+    complete,
+    peers: peers.map(({ seed: _seed, ...peer }) => peer),
+    resources: Object.fromEntries(
+      [...capabilities.resources].map(([key, capability]) => [key, capability.peers.map(name)]),
+    ),
+    documents: Object.fromEntries(
+      [...catalog].map(([key, d]) => [key, { etag: d.etag, bytes: d.body.length }]),
+    ),
+  };
+}

@@ -1,0 +1,130 @@
+// One request sent to one peer: undici's handler for it. Relays what the peer answers, or says why it did not,
+// with the one fact the caller acts on: had anything been sent. Tries once; who is next is forward.ts's to say.
+
+import type { Dispatcher } from 'undici';
+import { isDoubtful, judgeAnswer, MAX_JUDGED_BYTES, type NotProcessed } from '../../core/answer.ts';
+import { filterResponse, headerValue } from '../../core/headers.ts';
+import type { Reply } from '../http/reply.ts';
+
+/**
+ * invalid: the request cannot be sent to anybody; unsent: not a byte of it left us; notProcessed: the peer said it
+ * did nothing; sent, timeout: it may have been processed; streaming: the response had begun, the client's stream
+ * is broken.
+ */
+export type AttemptError =
+  | { readonly kind: 'invalid' | 'unsent' | 'sent' | 'timeout' | 'streaming'; readonly cause: Error }
+  | { readonly kind: 'notProcessed'; readonly why: NotProcessed };
+
+export interface AttemptEvents {
+  /** The peer's answer is on its way to the client; called once, with its status. */
+  answered(status: number): void;
+  /** The response has ended whole. */
+  completed(): void;
+  failed(error: AttemptError): void;
+}
+
+export interface AttemptOptions {
+  readonly reply: Reply;
+  readonly events: AttemptEvents;
+  /** Whether a 404 may mean that this peer lacks the type. */
+  readonly isResource: boolean;
+}
+
+/** An answer held back until its body shows what it means. */
+interface Held {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: readonly string[];
+  readonly chunks: Buffer[];
+  bytes: number;
+}
+
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #options: AttemptOptions;
+  #abort: ((error: Error) => void) | undefined;
+  #aborted = false;
+  #resume: (() => void) | undefined;
+  #answered = false;
+  #held: Held | undefined;
+
+  constructor(options: AttemptOptions) {
+    this.#options = options;
+  }
+
+  /** Gives up: the client has gone. Nothing is reported any more. */
+  abort(): void {
+    this.#aborted = true;
+    this.#abort?.(new Error('client has gone'));
+  }
+
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abort = abort;
+    if (this.#aborted) abort(new Error('client has gone'));
+  }
+
+  onHeaders(status: number, raw: Buffer[], resume: () => void, reason: string): boolean {
+    if (status < 200) return true;
+    this.#resume = resume;
+    const headers = raw.map((item) => item.toString('latin1'));
+    if (isDoubtful(status, this.#options.isResource, headerValue(headers, 'content-length'))) {
+      this.#held = { status, reason, headers, chunks: [], bytes: 0 };
+      return true;
+    }
+    this.#relayHead(status, reason, headers);
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#held !== undefined) return this.#hold(this.#held, chunk);
+    if (this.#options.reply.write(chunk)) return true;
+    this.#options.reply.drained(() => this.#resume?.());
+    return false;
+  }
+
+  onComplete(trailers: string[] | null): void {
+    if (this.#held !== undefined) {
+      const { status, chunks } = this.#held;
+      const why = judgeAnswer(status, Buffer.concat(chunks).toString());
+      if (why !== undefined) {
+        this.#options.events.failed({ kind: 'notProcessed', why });
+        return;
+      }
+      this.#release(this.#held);
+    }
+    this.#options.reply.end(trailers === null ? [] : trailers.map(String));
+    this.#options.events.completed();
+  }
+
+  onError(cause: Error): void {
+    if (this.#aborted) return;
+    if (this.#answered) this.#options.reply.reset();
+    this.#options.events.failed({ kind: this.#kindOf(cause), cause });
+  }
+
+  #kindOf(cause: Error): 'invalid' | 'unsent' | 'sent' | 'timeout' | 'streaming' {
+    const code = 'code' in cause ? cause.code : undefined;
+    if (code === 'UND_ERR_INVALID_ARG') return 'invalid';
+    if (this.#answered) return 'streaming';
+    if (this.#abort === undefined) return 'unsent';
+    return code === 'UND_ERR_HEADERS_TIMEOUT' ? 'timeout' : 'sent';
+  }
+
+  #relayHead(status: number, reason: string, headers: readonly string[]): void {
+    this.#answered = true;
+    this.#options.events.answered(status);
+    this.#options.reply.head(status, reason, filterResponse(headers));
+  }
+
+  #hold(held: Held, chunk: Buffer): boolean {
+    held.chunks.push(Buffer.from(chunk)); // undici reuses the memory behind it
+    held.bytes += chunk.length;
+    if (held.bytes > MAX_JUDGED_BYTES) this.#release(held);
+    return true;
+  }
+
+  #release(held: Held): void {
+    this.#held = undefined;
+    this.#relayHead(held.status, held.reason, held.headers);
+    for (const chunk of held.chunks) this.#options.reply.write(chunk);
+  }
+}

@@ -1,0 +1,153 @@
+// One proxied request: tries its candidates in order until one answers, then relays. Owns the rules of further
+// attempts (behaviour 7); what a single attempt does is attempt.ts, who the candidates are was decided before.
+
+import type { Readable } from 'node:stream';
+import type { Failure, FailureCode } from '../../core/failure.ts';
+import type { SnapshotPeer } from '../../core/snapshot.ts';
+import type { Reply } from '../http/reply.ts';
+import { Attempt, type AttemptError } from './attempt.ts';
+import type { PeerPools } from './pools.ts';
+
+/** A request ready to be sent. `headersFor` makes the flat header list for one peer. */
+export interface Outgoing {
+  readonly method: string;
+  readonly target: string;
+  readonly headersFor: (peer: SnapshotPeer) => string[];
+  /** A Buffer can be sent again; a stream only while nobody has read it. */
+  readonly body: Buffer | Readable | null;
+  readonly isResource: boolean;
+  readonly longRunning: boolean;
+}
+
+export interface ForwardEvents {
+  /** An attempt came to nothing; `reason` is for log and metrics only. */
+  attemptFailed(peer: SnapshotPeer, reason: string, cause: Error | undefined): void;
+  answered(peer: SnapshotPeer, status: number): void;
+  /** The last word: the response has ended, or the client's stream was broken. */
+  ended(whole: boolean): void;
+  /** No candidate answered; nothing has been sent to the client. */
+  failed(failure: Failure): void;
+}
+
+export interface ForwardDeps {
+  readonly poolsOf: (peer: SnapshotPeer) => PeerPools | undefined;
+  readonly requestTimeoutMs: number;
+}
+
+/** Sends a request and relays the answer. */
+export class Forwarding {
+  readonly #deps: ForwardDeps;
+  readonly #outgoing: Outgoing;
+  readonly #reply: Reply;
+  readonly #events: ForwardEvents;
+  #candidates: readonly SnapshotPeer[] = [];
+  #next = 0;
+  #attempt: Attempt | undefined;
+  #repeatedAfterSend = false;
+  /** The answer where no candidate is left: the worst that has happened, since Retry-After must not follow a send. */
+  #outcome: FailureCode = 'PEERS_UNREACHABLE';
+  #cancelled = false;
+
+  // Four that belong to one request, and none that does not.
+  constructor(deps: ForwardDeps, outgoing: Outgoing, reply: Reply, events: ForwardEvents) {
+    this.#deps = deps;
+    this.#outgoing = outgoing;
+    this.#reply = reply;
+    this.#events = events;
+  }
+
+  start(candidates: readonly SnapshotPeer[]): void {
+    this.#candidates = candidates;
+    this.#tryNext();
+  }
+
+  /** The client has gone: whatever is under way at a peer is cancelled now. */
+  cancel(): void {
+    this.#cancelled = true;
+    this.#attempt?.abort();
+  }
+
+  #tryNext(): void {
+    if (this.#cancelled) return;
+    const peer = this.#candidates[this.#next++];
+    if (peer === undefined) {
+      this.#events.failed({ code: this.#outcome });
+      return;
+    }
+    const pools = this.#deps.poolsOf(peer);
+    if (pools === undefined) {
+      this.#tryNext(); // it has left since the snapshot was made
+      return;
+    }
+    const { method, target, body, longRunning, isResource } = this.#outgoing;
+    this.#attempt = new Attempt({
+      reply: this.#reply,
+      isResource,
+      events: {
+        answered: (status) => {
+          this.#events.answered(peer, status);
+        },
+        completed: () => {
+          this.#events.ended(true);
+        },
+        failed: (error) => {
+          this.#failed(peer, error);
+        },
+      },
+    });
+    pools.pick(longRunning).dispatch(
+      {
+        path: target,
+        method: method as 'GET',
+        headers: this.#outgoing.headersFor(peer),
+        body,
+        headersTimeout: longRunning ? 0 : this.#deps.requestTimeoutMs,
+      },
+      this.#attempt,
+    );
+  }
+
+  #failed(peer: SnapshotPeer, error: AttemptError): void {
+    const cause = error.kind === 'notProcessed' ? undefined : error.cause;
+    this.#events.attemptFailed(peer, error.kind === 'notProcessed' ? error.why : error.kind, cause);
+    switch (error.kind) {
+      case 'invalid':
+        this.#events.failed({ code: 'BAD_REQUEST' });
+        return;
+      case 'unsent':
+        this.#tryNext();
+        return;
+      case 'notProcessed':
+        this.#again('NOT_PROCESSED');
+        return;
+      case 'sent':
+        this.#afterSend();
+        return;
+      case 'timeout':
+        this.#events.failed({ code: 'PEER_TIMEOUT' });
+        return;
+      case 'streaming':
+        this.#events.ended(false);
+    }
+  }
+
+  /** It may have been processed: only what changes nothing is sent again, and once. */
+  #afterSend(): void {
+    const { method } = this.#outgoing;
+    const harmless = method === 'GET' || method === 'HEAD';
+    if (harmless && !this.#repeatedAfterSend) {
+      this.#repeatedAfterSend = true;
+      this.#again('PEER_BROKE');
+    } else {
+      this.#events.failed({ code: 'PEER_BROKE' });
+    }
+  }
+
+  /** The next candidate, if the body can be sent once more. */
+  #again(outcome: FailureCode): void {
+    this.#outcome = outcome;
+    const { body } = this.#outgoing;
+    if (body === null || Buffer.isBuffer(body)) this.#tryNext();
+    else this.#events.failed({ code: outcome });
+  }
+}

@@ -1,0 +1,40 @@
+// Probes and passive signals -> a peer's state. Pure: the loop that probes is peer-agent.ts.
+
+import type { PeerState } from '../core/peer.ts';
+
+export interface Health {
+  readonly state: PeerState;
+  /** Failures in a row that have not changed the state yet. */
+  readonly failures: number;
+}
+
+/** What a probe, a fetch or a refused connection says of a peer. */
+export type Signal = 'ok' | 'failed' | 'refused' | 'untrusted';
+
+export const UNKNOWN_HEALTH: Health = { state: 'unknown', failures: 0 };
+
+/**
+ * The state after a signal. One success makes ready; a refusal makes unreachable and a wrong certificate
+ * misconfigured at once; other failures count, and only `threshold` in a row take a ready peer out: marking a
+ * server unavailable is a big deal (k/k#75217). A peer that is not ready needs no proof that it is not.
+ */
+export function nextHealth(health: Health, signal: Signal, threshold: number): Health {
+  switch (signal) {
+    case 'ok':
+      return { state: 'ready', failures: 0 };
+    case 'refused':
+      return { state: 'unreachable', failures: 0 };
+    case 'untrusted':
+      return { state: 'misconfigured', failures: 0 };
+    case 'failed':
+      if (health.state !== 'ready') return { state: 'notReady', failures: 0 };
+      return health.failures + 1 >= threshold
+        ? { state: 'notReady', failures: 0 }
+        : { state: 'ready', failures: health.failures + 1 };
+  }
+}
+
+/** Whether other peers go first: the last probe failed, though not often enough to change the state. */
+export function isSuspect(health: Health): boolean {
+  return health.failures > 0;
+}

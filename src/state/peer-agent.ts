@@ -1,0 +1,221 @@
+// Follows one peer over time: probes it, reads its discovery, holds on to what was read while it is away.
+// Owns the peer's view; tells its owner when the view changed; knows nothing of other peers.
+
+import { carryOver } from '../core/carry.ts';
+import type { Document } from '../core/document.ts';
+import type { Peer } from '../core/peer.ts';
+import type { PeerDiscovery, PeerView } from '../core/snapshot.ts';
+import { type Health, isSuspect, nextHealth, type Signal, UNKNOWN_HEALTH } from './health.ts';
+import { Loop } from './loop.ts';
+import { type PeerClient, PeerError, type StateDeps } from './ports.ts';
+
+// The first retry of a failed read; doubles up to the interval.
+const FIRST_RETRY_MS = 500;
+// Legacy lists carry facts (storageVersionHash) that change without a change in the aggregated document.
+const SUPPLEMENT_EVERY_MS = 300_000;
+// A type created a moment ago is asked for by name until every server lists it; few at once, since anybody
+// may ask for what does not exist.
+const WANTED_MS = 10_000;
+const MAX_WANTED = 16;
+
+export class PeerAgent {
+  readonly peer: Peer;
+  readonly #deps: StateDeps;
+  readonly #changed: () => void;
+  readonly #client: PeerClient;
+  readonly #probes = new Loop(() => this.#probe());
+  readonly #reads = new Loop(() => this.#read());
+  #health: Health = UNKNOWN_HEALTH;
+  /** As the client returned it, before anything was added: the measure of "unchanged". */
+  #raw: PeerDiscovery | undefined;
+  #discovery: PeerDiscovery | undefined;
+  #carriedSince = new Map<string, number>();
+  #supplemented: PeerDiscovery | undefined;
+  #supplementedAt = -Infinity;
+  #failedReads = 0;
+  #lost: NodeJS.Timeout | undefined;
+  #holdEnded = false;
+  /** Group versions somebody asked for, each with the time until which the peer is asked for it by name. */
+  readonly #wanted = new Map<string, number>();
+  #mayBeAnother = false;
+
+  constructor(peer: Peer, deps: StateDeps, changed: () => void) {
+    this.peer = peer;
+    this.#deps = deps;
+    this.#changed = changed;
+    this.#client = deps.openPeer(peer);
+  }
+
+  start(): void {
+    this.#startHold();
+    void this.#probes.nudge();
+    void this.#reads.nudge();
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#lost);
+    const loops = [this.#probes.stop(), this.#reads.stop()];
+    await this.#client.close();
+    await Promise.all(loops);
+  }
+
+  view(): PeerView {
+    const readable = this.#health.state !== 'unreachable' && this.#health.state !== 'misconfigured';
+    return {
+      peer: this.peer,
+      state: this.#health.state,
+      suspect: isSuspect(this.#health),
+      discovery: this.#discovery,
+      settled: this.#holdEnded || (this.#discovery !== undefined && this.#failedReads === 0 && readable),
+    };
+  }
+
+  /** Reads the peer from the beginning, also `wanted` by name. Resolves when it was read or has failed. */
+  async refresh(wanted?: string): Promise<void> {
+    const known = wanted === undefined || this.#wanted.has(wanted) || this.#wanted.size >= MAX_WANTED;
+    if (!known) this.#wanted.set(wanted, performance.now() + WANTED_MS);
+    await this.#reads.nudge();
+  }
+
+  #stillWanted(): readonly string[] {
+    for (const [groupVersion, until] of this.#wanted) {
+      if (until < performance.now()) this.#wanted.delete(groupVersion);
+    }
+    return [...this.#wanted.keys()];
+  }
+
+  /** A connection of the request path was refused. */
+  refused(): void {
+    this.#signal('refused', 'refused a connection');
+    void this.#probes.nudge();
+  }
+
+  async #probe(): Promise<number> {
+    try {
+      await this.#client.probe();
+      this.#signal('ok', 'answers /readyz');
+    } catch (error) {
+      this.#signal(signalOf(error), messageOf(error));
+    }
+    return this.#jittered(this.#deps.timing.probeIntervalMs);
+  }
+
+  async #read(): Promise<number> {
+    try {
+      const raw = await this.#client.discover(this.#stillWanted());
+      this.#failedReads = 0;
+      this.#endHold();
+      this.#take(raw);
+      await this.#supplement(raw);
+    } catch (error) {
+      this.#readFailed(error);
+      const backOff = FIRST_RETRY_MS * 2 ** Math.min(this.#failedReads - 1, 16);
+      return this.#jittered(Math.min(backOff, this.#deps.timing.intervalMs));
+    }
+    return this.#jittered(this.#deps.timing.intervalMs);
+  }
+
+  #take(raw: PeerDiscovery): void {
+    const unchanged = raw === this.#raw && this.#carriedSince.size === 0;
+    if (!unchanged) {
+      const last = this.#mayBeAnother ? undefined : this.#discovery?.document;
+      const document = carryOver(last, raw.document, (gv) => this.#mayCarry(gv));
+      this.#forgetCarried(document, raw.document);
+      this.#discovery = { ...raw, document };
+      this.#raw = raw;
+    }
+    this.#mayBeAnother = false;
+    this.#changed();
+  }
+
+  /** A version is carried for one hold, counted from when it was first missing. */
+  #mayCarry(groupVersion: string): boolean {
+    const since = this.#carriedSince.get(groupVersion) ?? performance.now();
+    this.#carriedSince.set(groupVersion, since);
+    return performance.now() - since < this.#deps.timing.holdMs;
+  }
+
+  #forgetCarried(document: Document, raw: Document): void {
+    if (document === raw && !raw.groups.some((g) => g.versions.some((v) => v.serving !== 'served'))) {
+      this.#carriedSince.clear();
+    }
+  }
+
+  async #supplement(raw: PeerDiscovery): Promise<void> {
+    const thorough = performance.now() - this.#supplementedAt >= SUPPLEMENT_EVERY_MS;
+    if (raw === this.#supplemented && !thorough) return;
+    this.#supplemented = raw;
+    if (thorough) this.#supplementedAt = performance.now();
+    const full = await this.#client.supplement(raw, thorough);
+    if (full === raw || this.#raw !== raw || this.#discovery === undefined) return;
+    const document = carryOver(this.#discovery.document, full.document, (gv) => this.#carriedSince.has(gv));
+    this.#discovery = { ...full, document };
+    this.#changed();
+  }
+
+  #readFailed(error: unknown): void {
+    this.#failedReads++;
+    this.#startHold();
+    const kind = error instanceof PeerError ? error.kind : 'failed';
+    this.#deps.events.discoveryFailed(this.peer.name, kind);
+    if (this.#failedReads === 1) {
+      const reason = messageOf(error);
+      this.#deps.log.warn({ peer: this.peer.name, reason }, 'cannot read a peer, keeping what it said last');
+    }
+    if (kind !== 'failed') this.#signal(kind, messageOf(error));
+    this.#changed();
+  }
+
+  /** From now on the last document is kept for one hold, unless a read succeeds before. */
+  #startHold(): void {
+    this.#lost ??= setTimeout(() => {
+      this.#holdEnded = true;
+      this.#discovery = undefined;
+      this.#raw = undefined;
+      this.#changed();
+    }, this.#deps.timing.holdMs);
+  }
+
+  #endHold(): void {
+    clearTimeout(this.#lost);
+    this.#lost = undefined;
+    this.#holdEnded = false;
+  }
+
+  #signal(signal: Signal, reason: string): void {
+    const before = this.#health;
+    this.#health = nextHealth(before, signal, this.#deps.timing.failureThreshold);
+    const { state } = this.#health;
+    if (state !== before.state) {
+      this.#deps.log[state === 'ready' ? 'info' : 'warn'](
+        { peer: this.peer.name, state, reason },
+        'peer changed state',
+      );
+      this.#afterChange(before);
+    }
+    if (state !== before.state || isSuspect(this.#health) !== isSuspect(before)) this.#changed();
+  }
+
+  /** Who comes back may be another process with another release: nothing is carried over, all is read again. */
+  #afterChange(before: Health): void {
+    if (this.#health.state === 'unreachable' || this.#health.state === 'misconfigured') this.#startHold();
+    if (this.#health.state === 'ready' && before.state !== 'unknown') {
+      this.#mayBeAnother = true;
+      this.#carriedSince.clear();
+      this.#supplementedAt = -Infinity;
+      void this.#reads.nudge();
+    }
+  }
+
+  #jittered(ms: number): number {
+    return ms * (0.8 + 0.4 * this.#deps.random());
+  }
+}
+
+function signalOf(error: unknown): Signal {
+  return error instanceof PeerError ? error.kind : 'failed';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,156 @@
+// Follows all peers: one agent each, their views into snapshots, snapshots into the cell. Owns when the peers
+// are asked out of turn. The request path reads the cell and sends the few messages of StateRequests.
+
+import type { Peer } from '../core/peer.ts';
+import { buildContents, buildSnapshot, type Contents, type PeerView, sortViews } from '../core/snapshot.ts';
+import { PeerAgent } from './peer-agent.ts';
+import type { StateDeps, StateRequests } from './ports.ts';
+import type { SnapshotCell } from './snapshot-cell.ts';
+
+// Unknown types are asked for by anybody with a typing error: once a second bounds what that costs the peers.
+const DEMAND_EVERY_MS = 1000;
+// A new CustomResourceDefinition is served a moment after its creation; when exactly is up to each server.
+const TYPE_CHANGE_STEPS_MS = [0, 50, 100, 150, 250, 450, 1000, 2000, 4000] as const;
+// How long discovery waits for peers that have never been read.
+const PATIENCE_MS = 10_000;
+
+export class Refresher implements StateRequests {
+  readonly #deps: StateDeps;
+  readonly #cell: SnapshotCell;
+  readonly #agents = new Map<string, PeerAgent>();
+  #patience: NodeJS.Timeout | undefined;
+  #patient = true;
+  #contents: { readonly key: readonly unknown[]; readonly value: Contents } | undefined;
+  #published: readonly unknown[] = [];
+  #scheduled = false;
+  #stopped = false;
+  #demand: Promise<void> | undefined;
+  #demandBegan = -Infinity;
+  #typeChange: NodeJS.Timeout | undefined;
+  #wakeAll: (() => void) | undefined;
+  #woken: Promise<void> | undefined;
+
+  constructor(deps: StateDeps, cell: SnapshotCell) {
+    this.#deps = deps;
+    this.#cell = cell;
+  }
+
+  /** Begins to follow `peers`. */
+  start(peers: readonly Peer[]): void {
+    for (const peer of peers) {
+      const agent = new PeerAgent(peer, this.#deps, () => {
+        this.#schedule();
+      });
+      this.#agents.set(peer.name, agent);
+      agent.start();
+    }
+    this.#patience = setTimeout(
+      () => {
+        this.#patient = false;
+        this.#schedule();
+      },
+      Math.min(PATIENCE_MS, this.#deps.timing.holdMs),
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#patience);
+    clearTimeout(this.#typeChange);
+    await Promise.all([...this.#agents.values()].map((agent) => agent.stop()));
+  }
+
+  async refreshWanted(groupVersion: string, patienceMs: number): Promise<void> {
+    const patience = new Promise<void>((resolve) => setTimeout(resolve, patienceMs));
+    await Promise.race([this.#nextSnapshot(), this.#demandRound(groupVersion), patience]);
+  }
+
+  refused(peer: string): void {
+    this.#agents.get(peer)?.refused();
+  }
+
+  outdated(peer: string): void {
+    void this.#agents.get(peer)?.refresh();
+  }
+
+  typesChanging(): void {
+    clearTimeout(this.#typeChange);
+    this.#stepTypeChange(0);
+  }
+
+  #stepTypeChange(step: number): void {
+    const delay = TYPE_CHANGE_STEPS_MS[step];
+    if (delay === undefined || this.#stopped) return;
+    this.#typeChange = setTimeout(() => {
+      void this.#refreshAll();
+      this.#stepTypeChange(step + 1);
+    }, delay);
+  }
+
+  /** Resolves when the next snapshot stands. */
+  #nextSnapshot(): Promise<void> {
+    this.#woken ??= new Promise((resolve) => {
+      this.#wakeAll = resolve;
+    });
+    return this.#woken;
+  }
+
+  /** One round for everybody who asks meanwhile; the next begins a second after this one began. */
+  async #demandRound(groupVersion: string): Promise<void> {
+    if (this.#demand === undefined) {
+      const wait = Math.max(0, this.#demandBegan + DEMAND_EVERY_MS - performance.now());
+      this.#demand = new Promise<void>((resolve) => setTimeout(resolve, wait)).then(async () => {
+        this.#demandBegan = performance.now();
+        this.#demand = undefined;
+        await this.#refreshAll(groupVersion);
+      });
+    }
+    await this.#demand;
+  }
+
+  async #refreshAll(wanted?: string): Promise<void> {
+    const reachable = [...this.#agents.values()].filter((agent) => agent.view().state !== 'unreachable');
+    await Promise.all(reachable.map((agent) => agent.refresh(wanted)));
+  }
+
+  /** Many changes of one moment make one snapshot. */
+  #schedule(): void {
+    if (this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#publish();
+    });
+  }
+
+  #publish(): void {
+    const views = sortViews([...this.#agents.values()].map((agent) => agent.view()));
+    const identity = [this.#patient, ...views.flatMap(identityOf)];
+    if (same(identity, this.#published)) return;
+    this.#published = identity;
+    const generation = this.#cell.current().generation + 1;
+    const snapshot = buildSnapshot(views, this.#contentsOf(views), generation, this.#patient);
+    if (snapshot.discoveryOpen) this.#patient = false; // the start is over, whoever joins later
+    this.#cell.replace(snapshot);
+    this.#deps.events.published(snapshot);
+    this.#wakeAll?.();
+    this.#woken = undefined;
+  }
+
+  /** Documents are merged and hashed anew only when one of them, or a peer's readiness, is another. */
+  #contentsOf(views: readonly PeerView[]): Contents {
+    const key = views.flatMap((v) => [v.peer.name, v.discovery, v.state === 'ready']);
+    if (this.#contents === undefined || !same(key, this.#contents.key)) {
+      this.#contents = { key, value: buildContents(views, this.#deps.etagOf) };
+    }
+    return this.#contents.value;
+  }
+}
+
+function identityOf(view: PeerView): readonly unknown[] {
+  return [view.peer, view.state, view.suspect, view.discovery, view.settled];
+}
+
+function same(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, i) => item === b[i]);
+}
