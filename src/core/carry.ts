@@ -16,17 +16,17 @@ export function carryOver(
   for (const group of previous?.groups ?? []) {
     for (const version of group.versions) known.set(`${group.name}/${version.version}`, version);
   }
-  let carried = false;
+  const carried = (group: string, version: GroupVersion): GroupVersion => {
+    const key = `${group}/${version.version}`;
+    const last = known.get(key);
+    if (version.serving === 'served' || !last || last.resources.length === 0 || !mayCarry(key))
+      return version;
+    return { ...last, freshness: 'Stale', serving: 'served' };
+  };
   const groups = next.groups.map((group) => ({
     ...group,
-    versions: group.versions.map((version): GroupVersion => {
-      const key = `${group.name}/${version.version}`;
-      const last = known.get(key);
-      if (version.serving === 'served' || !last || last.resources.length === 0 || !mayCarry(key))
-        return version;
-      carried = true;
-      return { ...last, freshness: 'Stale', serving: 'served' };
-    }),
+    versions: group.versions.map((version) => carried(group.name, version)),
   }));
-  return carried ? { groups } : next;
+  const same = groups.every((group, i) => group.versions.every((v, j) => v === next.groups[i]?.versions[j]));
+  return same ? next : { groups };
 }

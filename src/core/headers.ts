@@ -3,8 +3,8 @@
 // case survive. Security rule: what is stripped is stripped whoever the client is, in any case and number, and
 // what the client names in Connection can remove headers of its own only, never ours.
 
-/** What becomes of a request header. `forwardedFor` and `connection` are looked at, then dropped. */
-type Verdict = 'pass' | 'drop' | 'connection' | 'forwardedFor' | 'auditId';
+/** What becomes of a request header. `forwardedFor` is gathered into one of ours. */
+type Verdict = 'pass' | 'drop' | 'forwardedFor' | 'auditId';
 
 const HOP_BY_HOP = [
   'connection',
@@ -49,7 +49,6 @@ export function createRequestFilter(identity: IdentityNames): RequestFilter {
   );
   const prefixes = [STANDARD_EXTRA_PREFIX, ...identity.prefixes.map(lower)];
   const judge = (name: string): Verdict => {
-    if (name === 'connection') return 'connection';
     if (name === 'x-forwarded-for') return 'forwardedFor';
     if (name === 'audit-id') return 'auditId';
     const bad = dropped.has(name) || name.startsWith(':') || prefixes.some((p) => name.startsWith(p));
@@ -69,17 +68,15 @@ function filterRequest(
   let forwardedFor = '';
   let audited = false;
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] ?? '';
-    const value = raw[i + 1] ?? '';
-    const verdict = verdictOf(name);
-    if (verdict === 'drop' || verdict === 'connection' || (named !== undefined && named.has(lower(name))))
-      continue;
+    const name = raw[i] as string;
+    const verdict = named?.has(lower(name)) === true ? 'drop' : verdictOf(name);
+    if (verdict === 'drop') continue;
     if (verdict === 'forwardedFor') {
-      forwardedFor += `${value}, `;
+      forwardedFor += `${raw[i + 1] as string}, `;
       continue;
     }
     if (verdict === 'auditId') audited = true;
-    out.push(name, value);
+    out.push(name, raw[i + 1] as string);
   }
   out.push('X-Forwarded-For', forwardedFor + own.clientAddress);
   if (!audited) out.push('Audit-ID', own.auditId());
@@ -90,9 +87,8 @@ function filterRequest(
 function connectionNames(raw: readonly string[]): ReadonlySet<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] ?? '';
-    if (name.length !== 10 || lower(name) !== 'connection') continue;
-    const value = raw[i + 1] ?? '';
+    if (!isConnection(raw[i] as string)) continue;
+    const value = raw[i + 1] as string;
     if (value === 'keep-alive' || value === 'close') continue;
     names ??= new Set();
     for (const token of value.split(',')) names.add(lower(token.trim()));
@@ -100,6 +96,10 @@ function connectionNames(raw: readonly string[]): ReadonlySet<string> | undefine
   // content-length frames the message: a client that names it would have its body sent without an end.
   names?.delete('content-length');
   return names;
+}
+
+function isConnection(name: string): boolean {
+  return name.length === 10 && lower(name) === 'connection';
 }
 
 const RESPONSE_DROPPED = new Set(HOP_BY_HOP);
@@ -110,9 +110,9 @@ export function filterResponse(raw: readonly string[]): string[] {
   const named = connectionNames(raw);
   const out: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] ?? '';
-    if (responseVerdict(name) || (named !== undefined && named.has(lower(name)))) continue;
-    out.push(name, raw[i + 1] ?? '');
+    const name = raw[i] as string;
+    if (responseVerdict(name) || named?.has(lower(name)) === true) continue;
+    out.push(name, raw[i + 1] as string);
   }
   return out;
 }
@@ -120,7 +120,7 @@ export function filterResponse(raw: readonly string[]): string[] {
 /** The first value of a header in a flat list; `name` lower-case. */
 export function headerValue(raw: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const found = raw[i] ?? '';
+    const found = raw[i] as string;
     if (found.length === name.length && lower(found) === name) return raw[i + 1];
   }
   return undefined;

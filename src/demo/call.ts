@@ -5,6 +5,7 @@ import type { User } from './authenticate.ts';
 import { badRequest, unsupportedMediaType } from './errors.ts';
 import { type Draft, isRecord } from './objects.ts';
 import type { IncludeObject, View } from './present.ts';
+import { PROTOBUF, readProtobufObject } from './protobuf-objects.ts';
 import type { Place } from './registry.ts';
 import type { Resource } from './resources.ts';
 import type { Store } from './store.ts';
@@ -57,8 +58,11 @@ const READABLE = ['application/json', 'application/yaml'];
 
 /** The body as an object; ApiError 400 or 415. YAML is read only as far as it is JSON. */
 export function draftOf({ contentType, body }: Call): Draft {
+  if (contentType === PROTOBUF) {
+    return asDraft(readProtobufObject(body));
+  }
   if (contentType !== '' && !READABLE.includes(contentType)) {
-    throw unsupportedMediaType(['application/json']);
+    throw unsupportedMediaType([...READABLE, PROTOBUF]);
   }
   return asDraft(parse(body));
 }
@@ -81,7 +85,10 @@ export function asDraft(value: unknown): Draft {
 }
 
 /** The options of a DELETE: its body, or none. */
-export function deleteOptionsOf({ body }: Call): Record<string, unknown> {
+export function deleteOptionsOf({ contentType, body }: Call): Record<string, unknown> {
+  if (contentType === PROTOBUF) {
+    return readProtobufObject(body);
+  }
   const options = body.length === 0 ? {} : parse(body);
   if (!isRecord(options)) {
     throw badRequest('DeleteOptions must be an object');

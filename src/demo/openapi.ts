@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { type Answer, json, tagged } from './answer.ts';
 import { typeNotFound } from './errors.ts';
+import { bytesField } from './protobuf.ts';
 import type { Release } from './releases.ts';
 import { groupVersion, type Resource } from './resources.ts';
 
@@ -148,21 +149,54 @@ function schema(resource: Resource): unknown {
   };
 }
 
-/**
- * /openapi/v2 as JSON, or, when a client accepts only protobuf, as kubectl does, the smallest document that is
- * one: field 1 (`swagger`) of gnostic's openapi_v2.Document. Kinds that are not in it are not validated.
- */
+/** /openapi/v2, as JSON or, when a client accepts only that, as kubectl does, in protobuf. */
 export function openApiV2({ release, resources }: OpenApiSource, accept = '', ifNoneMatch?: string): Answer {
-  if (accept.includes('protobuf')) {
-    const body = Buffer.from('\x0a\x032.0', 'latin1');
-    const headers = { 'cache-control': 'no-cache, private', 'content-type': 'application/octet-stream' };
-    return { kind: 'whole', status: 200, headers, body };
-  }
-  const definitions = Object.fromEntries(
-    resources.map((each) => [schemaName(each), schema(each)]),
-  ) as unknown;
+  const definitions = resources.map((each): [string, Definition] => [schemaName(each), definition(each)]);
   const info = { title: 'Kubernetes', version: release.gitVersion };
-  const answer = json({ swagger: '2.0', info, paths: {}, definitions });
-  const hash = createHash('sha512').update(answer.body).digest('hex').toUpperCase();
-  return tagged(answer, `"${hash}"`, ifNoneMatch);
+  const protobuf = accept.includes('protobuf');
+  const body = protobuf
+    ? protobufDocument(info, definitions)
+    : JSON.stringify({ swagger: '2.0', info, paths: {}, definitions: Object.fromEntries(definitions) });
+  const contentType = protobuf ? 'application/octet-stream' : 'application/json';
+  const headers = { 'cache-control': 'no-cache, private', 'content-type': contentType };
+  const hash = createHash('sha512').update(body).digest('hex').toUpperCase();
+  return tagged({ kind: 'whole', status: 200, headers, body }, `"${hash}"`, ifNoneMatch);
+}
+
+interface Definition {
+  readonly type: string;
+  readonly description: string;
+  readonly 'x-kubernetes-group-version-kind': readonly unknown[];
+}
+
+/** Without properties: kubectl validates against v2 itself, and would refuse every field that is not named. */
+function definition(resource: Resource): Definition {
+  return {
+    type: 'object',
+    description: `${resource.kind} of ${groupVersion(resource)}, as the simulated servers know it: any field is allowed.`,
+    'x-kubernetes-group-version-kind': [groupVersionKind(resource)],
+  };
+}
+
+/** github.com/google/gnostic's openapi_v2.Document; the numbers are those of OpenAPIv2.proto. */
+function protobufDocument(
+  info: { title: string; version: string },
+  definitions: [string, Definition][],
+): Buffer {
+  const schemas = definitions.map(([name, { type, description, ...extensions }]) => {
+    const gvk = JSON.stringify(extensions['x-kubernetes-group-version-kind']);
+    const extension = [bytesField(1, 'x-kubernetes-group-version-kind'), bytesField(2, bytesField(2, gvk))];
+    const schema = [
+      bytesField(4, description),
+      bytesField(22, bytesField(1, type)),
+      bytesField(31, Buffer.concat(extension)),
+    ];
+    return bytesField(1, Buffer.concat([bytesField(1, name), bytesField(2, Buffer.concat(schema))]));
+  });
+  return Buffer.concat([
+    bytesField(1, '2.0'),
+    bytesField(2, Buffer.concat([bytesField(1, info.title), bytesField(2, info.version)])),
+    bytesField(8, ''),
+    bytesField(9, Buffer.concat(schemas)),
+  ]);
 }

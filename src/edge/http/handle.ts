@@ -61,9 +61,10 @@ async function carryOut(
       exchange.fail(decision.failure);
       return;
     case 'health':
-      return answerHealth(exchange, info, deps.current());
+      answerHealth(exchange, info, deps.current());
+      return;
     case 'redirect':
-      return redirect(exchange, decision.location);
+      redirect(exchange, decision.location);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type Http2ServerResponse,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Exchange, type ExchangeDeps } from './exchange.ts';
 import { handle, type HandleDeps } from './handle.ts';
@@ -97,7 +98,7 @@ function createApp(server: Http2SecureServer, { handling, exchange, log }: Liste
       return server as never;
     },
   });
-  app.addHook('onRequest', (request, reply, _done) => {
+  app.addHook('onRequest', (request, reply) => {
     reply.hijack();
     const one = new Exchange(request.raw, reply.raw, request.originalUrl, exchange);
     handle(one, handling).catch((error: unknown) => {
@@ -105,13 +106,14 @@ function createApp(server: Http2SecureServer, { handling, exchange, log }: Liste
       one.fail({ code: 'INTERNAL' });
     });
   });
+  app.all('/', () => undefined);
   app.setNotFoundHandler(() => undefined); // methods Fastify has no route for come this way, past the same hook
   return app;
 }
 
 function trackSockets(server: Http2SecureServer): ReadonlySet<{ destroy(): void }> {
   const sockets = new Set<{ destroy(): void }>();
-  server.on('secureConnection', (socket) => {
+  server.on('secureConnection', (socket: TLSSocket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });

@@ -43,7 +43,7 @@ function describeSnapshot(snapshot: RoutingSnapshot): object {
     generation,
     discoveryOpen,
     complete,
-    peers: peers.map(({ seed: _seed, ...peer }) => peer),
+    peers,
     resources: Object.fromEntries(
       [...capabilities.resources].map(([key, capability]) => [key, capability.peers.map(name)]),
     ),

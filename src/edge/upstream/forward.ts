@@ -98,7 +98,7 @@ export class Forwarding {
     pools.pick(longRunning).dispatch(
       {
         path: target,
-        method: method as 'GET',
+        method,
         headers: this.#outgoing.headersFor(peer),
         body,
         headersTimeout: longRunning ? 0 : this.#deps.requestTimeoutMs,

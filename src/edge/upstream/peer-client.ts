@@ -54,8 +54,8 @@ export function openPeerClient(peer: PeerEndpoint, settings: ControlSettings): P
         readOpenApi(get, last?.openApi),
       ]);
       const same = document === last?.document && version === last.version && openApi === last.openApi;
-      last = same ? last : { document, version, openApi };
-      return last as PeerDiscovery;
+      if (last === undefined || !same) last = { document, version, openApi };
+      return last;
     },
     supplement: async (discovery, thorough) => {
       if (memory.legacy !== undefined) return discovery; // it came from the lists themselves
