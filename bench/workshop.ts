@@ -43,6 +43,7 @@ export class Workshop {
     child.on('error', (error) => {
       exited = true;
       output += error.message;
+      this.#children.delete(child);
     });
     child.on('exit', (code, by) => {
       exited = true;

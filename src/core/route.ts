@@ -32,7 +32,8 @@ const NOTHING_READ: Decision = { kind: 'refuse', failure: { code: 'NOTHING_READ'
 const NO_READY_PEER: Decision = { kind: 'refuse', failure: { code: 'NO_READY_PEER' } };
 const HEALTH: Decision = { kind: 'health' };
 const HEALTH_PATH = /^\/(livez|readyz|healthz)(\/|$)/;
-const DOCUMENT_PATH = /^\/(api(\/[^/]+)?|apis(\/[^/]+){0,2}|openapi\/v3)\/?$/;
+const DOCUMENT_PATH = /^\/(api(\/[^/]+)?|apis(\/[^/]+){0,2})\/?$/;
+const OPENAPI_ROOT = /^\/openapi\/v3\/?$/;
 const OPENAPI_DOCUMENT = '/openapi/v3/';
 
 /** Decides one request against one snapshot. Pure. */
@@ -40,11 +41,16 @@ export function route(snapshot: RoutingSnapshot, info: RequestInfo, context: Rou
   if (info.isResource) return routeResource(snapshot, info, context);
   if (info.verb === 'get' || info.verb === 'head') {
     if (HEALTH_PATH.test(info.path)) return HEALTH;
-    if (DOCUMENT_PATH.test(info.path)) return { kind: 'document', path: trimSlash(info.path) };
+    if (isDocument(snapshot, info.path)) return { kind: 'document', path: trimSlash(info.path) };
   }
   if (!snapshot.peers.some((p) => p.read)) return NOTHING_READ;
   if (info.path.startsWith(OPENAPI_DOCUMENT)) return routeOpenApi(snapshot, info.path, context);
   return toPeers(nonResourcePeers(snapshot, info.path, context.caller));
+}
+
+/** Whether we answer it ourselves. Where no peer has OpenAPI v3 its root is 404, and clients turn to v2. */
+function isDocument(snapshot: RoutingSnapshot, path: string): boolean {
+  return DOCUMENT_PATH.test(path) || (snapshot.openApi.size > 0 && OPENAPI_ROOT.test(path));
 }
 
 function routeResource(snapshot: RoutingSnapshot, info: RequestInfo, context: RouteContext): Decision {

@@ -11,13 +11,13 @@ import {
   makeDevelopmentSet,
   writePair,
 } from '../pki/development-set.ts';
-import type { Credentials, User } from './authenticate.ts';
-import { type Group, groupsOf } from './discovery-documents.ts';
+import type { Credentials, User } from './request/authenticate.ts';
+import { type Group, groupsOf } from './releases/discovery-documents.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
-import { create } from './registry.ts';
-import { builtInResources, releaseOf, type ReleaseName } from './releases.ts';
+import { create } from './objects/registry.ts';
+import { builtInResources, releaseOf, type ReleaseName } from './releases/releases.ts';
 import { type Log, SimulatedServer } from './server.ts';
-import { Store } from './store.ts';
+import { Store } from './objects/store.ts';
 
 /** Which servers, and where their files go. Files of an earlier cluster in `dir` are replaced. */
 export interface ClusterOptions {

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { type SimulatedCluster, startSimulatedCluster } from './cluster.ts';
-import { releaseOf } from './releases.ts';
+import { releaseOf } from './releases/releases.ts';
 import type { Log, SimulatedServer } from './server.ts';
 import { DEMO_OBJECTS, demoText } from './text.ts';
 

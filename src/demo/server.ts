@@ -6,15 +6,15 @@ import { once } from 'node:events';
 import http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { type Answer, json } from './answer.ts';
-import type { Credentials } from './authenticate.ts';
-import { CustomResources } from './custom-resources.ts';
-import { type Group } from './discovery-documents.ts';
-import { ApiError } from './errors.ts';
-import { type Context, handle } from './handler.ts';
-import { builtInResources, type Release, releaseOf, type ReleaseName } from './releases.ts';
-import type { Resource } from './resources.ts';
-import type { Store } from './store.ts';
+import { type Answer, json } from './request/answer.ts';
+import type { Credentials } from './request/authenticate.ts';
+import { CustomResources } from './objects/custom-resources.ts';
+import { type Group } from './releases/discovery-documents.ts';
+import { ApiError } from './objects/errors.ts';
+import { type Context, handle } from './request/handler.ts';
+import { builtInResources, type Release, releaseOf, type ReleaseName } from './releases/releases.ts';
+import type { Resource } from './releases/resources.ts';
+import type { Store } from './objects/store.ts';
 
 /** Where a server tells what it did; pino's logger is one. */
 export interface Log {

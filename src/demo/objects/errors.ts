@@ -1,7 +1,7 @@
 // Errors of a simulated API server: metav1.Status with the messages and reasons of k8s.io/apimachinery's
 // pkg/api/errors. Knows nothing of how they are sent.
 
-import { qualifiedName } from './resources.ts';
+import { qualifiedName } from '../releases/resources.ts';
 
 /** What a message needs to know of a resource. */
 export interface Named {

@@ -2,8 +2,8 @@
 // themselves. A stand-in for RBAC; who the caller is was found out before.
 
 import type { User } from './authenticate.ts';
-import { ApiError } from './errors.ts';
-import { qualifiedName } from './resources.ts';
+import { ApiError } from '../objects/errors.ts';
+import { qualifiedName } from '../releases/resources.ts';
 
 /** What is to be done, in the words of a SubjectAccessReview. */
 export type Attributes =

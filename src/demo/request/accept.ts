@@ -1,7 +1,7 @@
 // Accept header -> in which form a simulated server answers. Follows k8s.io/apiserver's negotiation as recorded
 // in the test bed: an aggregated clause wins over plain JSON wherever it stands.
 
-import { notAcceptable } from './errors.ts';
+import { notAcceptable } from '../objects/errors.ts';
 
 interface Clause {
   readonly type: string;

@@ -2,11 +2,11 @@
 
 import { type Answer, json } from './answer.ts';
 import { asDraft, type Call, draftOf, parse, placeOf, viewOf } from './call.ts';
-import { methodNotAllowed, typeNotFound } from './errors.ts';
-import { type KubeObject, path } from './objects.ts';
-import { applyPatch } from './patch.ts';
+import { methodNotAllowed, typeNotFound } from '../objects/errors.ts';
+import { type KubeObject, path } from '../objects/objects.ts';
+import { applyPatch } from '../objects/patch.ts';
 import { inVersion, presentOne } from './present.ts';
-import { type Place, read, remove, update } from './registry.ts';
+import { type Place, read, remove, update } from '../objects/registry.ts';
 import { patchStored, success } from './rest.ts';
 
 const OWN_WAYS = new Map<string, (call: Call, name: string) => Answer>([

@@ -10,13 +10,13 @@ import {
   methodNotAllowed,
   typeNotFound,
   unsupportedMediaType,
-} from './errors.ts';
-import { type Draft, type KubeObject } from './objects.ts';
-import { APPLY_PATCH, applyPatch } from './patch.ts';
+} from '../objects/errors.ts';
+import { type Draft, type KubeObject } from '../objects/objects.ts';
+import { APPLY_PATCH, applyPatch } from '../objects/patch.ts';
 import { inVersion, type ListMeta, presentList, presentOne } from './present.ts';
-import { create, type Place, read, remove, update } from './registry.ts';
-import { groupVersion } from './resources.ts';
-import { selection } from './selectors.ts';
+import { create, type Place, read, remove, update } from '../objects/registry.ts';
+import { groupVersion } from '../releases/resources.ts';
+import { selection } from '../objects/selectors.ts';
 import { watch } from './watch.ts';
 
 const VERBS = new Map<string, (call: Call, name: string) => Answer>([

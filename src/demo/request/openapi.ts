@@ -3,10 +3,10 @@
 
 import { createHash } from 'node:crypto';
 import { type Answer, json, tagged } from './answer.ts';
-import { typeNotFound } from './errors.ts';
-import { bytesField } from './protobuf.ts';
-import type { Release } from './releases.ts';
-import { groupVersion, type Resource } from './resources.ts';
+import { typeNotFound } from '../objects/errors.ts';
+import { bytesField } from '../objects/protobuf.ts';
+import type { Release } from '../releases/releases.ts';
+import { groupVersion, type Resource } from '../releases/resources.ts';
 
 /** What the documents are made of. */
 export interface OpenApiSource {

@@ -3,12 +3,12 @@
 
 import type { Sink, StreamAnswer } from './answer.ts';
 import { type Call, viewOf } from './call.ts';
-import { ApiError, badRequest } from './errors.ts';
-import type { KubeObject } from './objects.ts';
+import { ApiError, badRequest } from '../objects/errors.ts';
+import type { KubeObject } from '../objects/objects.ts';
 import { presentOne, type View } from './present.ts';
-import { groupVersion } from './resources.ts';
-import { type Predicate, selection } from './selectors.ts';
-import type { StoreEvent } from './store.ts';
+import { groupVersion } from '../releases/resources.ts';
+import { type Predicate, selection } from '../objects/selectors.ts';
+import type { StoreEvent } from '../objects/store.ts';
 
 /** How often a client that asked for bookmarks gets one, in milliseconds; real servers take about a minute. */
 const BOOKMARK_INTERVAL = 10_000;

@@ -3,7 +3,7 @@
 
 import { established } from './defaults.ts';
 import { isRecord, type KubeObject, path } from './objects.ts';
-import { ALL_VERBS, type Resource, subresource } from './resources.ts';
+import { ALL_VERBS, type Resource, subresource } from '../releases/resources.ts';
 import type { Store } from './store.ts';
 
 const CRDS = 'apiextensions.k8s.io/customresourcedefinitions';

@@ -4,8 +4,8 @@
 import { type Answer, json } from './answer.ts';
 import { mayDo } from './authorize.ts';
 import { type Call, draftOf } from './call.ts';
-import { isRecord, path } from './objects.ts';
-import { groupVersion } from './resources.ts';
+import { isRecord, path } from '../objects/objects.ts';
+import { groupVersion } from '../releases/resources.ts';
 
 /** The answer to a review, or undefined when the resource is none. */
 export function serveReview(call: Call): Answer | undefined {

@@ -2,8 +2,8 @@
 // metadata only.
 
 import type { ObjectForm } from './accept.ts';
-import { type KubeObject, timestamp } from './objects.ts';
-import { groupVersion, type Resource } from './resources.ts';
+import { type KubeObject, timestamp } from '../objects/objects.ts';
+import { groupVersion, type Resource } from '../releases/resources.ts';
 
 /** The rest of a list's metadata; `resourceVersion` is the store's at the time of reading. */
 export interface ListMeta {

@@ -10,11 +10,11 @@ import {
   apiVersions,
   type Group,
   groupsOf,
-} from './discovery-documents.ts';
-import { typeNotFound } from './errors.ts';
+} from '../releases/discovery-documents.ts';
+import { typeNotFound } from '../objects/errors.ts';
 import { openApiV2, openApiV3, openApiV3Root } from './openapi.ts';
-import type { Release } from './releases.ts';
-import type { Resource } from './resources.ts';
+import type { Release } from '../releases/releases.ts';
+import type { Resource } from '../releases/resources.ts';
 
 /** What a server is and serves, at the moment of a request. */
 export interface Served {

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { withDefaults } from './defaults.ts';
 import { alreadyExists, badRequest, conflict, invalid, objectNotFound } from './errors.ts';
 import { type Draft, type KubeObject, path, timestamp } from './objects.ts';
-import { groupVersion, type Resource } from './resources.ts';
+import { groupVersion, type Resource } from '../releases/resources.ts';
 import type { Store } from './store.ts';
 
 /** Which object a request means. `namespace` is '' for cluster-scoped ones. */

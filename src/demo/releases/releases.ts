@@ -1,6 +1,6 @@
 // The simulated releases: their version and, read from the table of facts, what each serves. Never says how.
 
-import { FACTS } from './release-facts.ts';
+import { FACTS } from './facts.ts';
 import { ALL_VERBS, type Resource, subresource } from './resources.ts';
 
 /** A Kubernetes release that a server can play. */

@@ -4,7 +4,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
-import { ApiError } from './errors.ts';
+import { ApiError } from '../objects/errors.ts';
 
 /** A caller. */
 export interface User {

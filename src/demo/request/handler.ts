@@ -7,10 +7,10 @@ import { authenticate, type Credentials, type Showing, type User } from './authe
 import { authorize } from './authorize.ts';
 import { verbOf } from './call.ts';
 import { type Served, serveDocument, unknownGroupVersion } from './documents.ts';
-import { ApiError, typeNotFound } from './errors.ts';
+import { ApiError, typeNotFound } from '../objects/errors.ts';
 import { serveVerb } from './rest.ts';
 import { serveReview } from './reviews.ts';
-import type { Store } from './store.ts';
+import type { Store } from '../objects/store.ts';
 import { serveSubresource } from './subresources.ts';
 import { parseTarget, type ResourceTarget } from './target.ts';
 

@@ -2,13 +2,13 @@
 
 import { objectForm } from './accept.ts';
 import type { User } from './authenticate.ts';
-import { badRequest, unsupportedMediaType } from './errors.ts';
-import { type Draft, isRecord } from './objects.ts';
+import { badRequest, unsupportedMediaType } from '../objects/errors.ts';
+import { type Draft, isRecord } from '../objects/objects.ts';
 import type { IncludeObject, View } from './present.ts';
-import { PROTOBUF, readProtobufObject } from './protobuf-objects.ts';
-import type { Place } from './registry.ts';
-import type { Resource } from './resources.ts';
-import type { Store } from './store.ts';
+import { PROTOBUF, readProtobufObject } from '../objects/protobuf-objects.ts';
+import type { Place } from '../objects/registry.ts';
+import type { Resource } from '../releases/resources.ts';
+import type { Store } from '../objects/store.ts';
 import type { ResourceTarget } from './target.ts';
 
 /** What is asked, by whom, of which store. */
