@@ -38,14 +38,14 @@ export const REQUEST_HEADERS = {
   'User-Agent': 'kubectl/v1.36.0 (linux/amd64) kubernetes/0000000',
 } as const;
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
 /** One GET over TLS on a connection of its own; the server's certificate must be from `caFile`. */
-export function get(port: number, path: string, caFile: string): Promise<Answer> {
+function get(port: number, path: string, caFile: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, ca: readFileSync(caFile), headers: REQUEST_HEADERS };
     const req = request({ ...options, agent: false, timeout: TIMEOUT_MS }, (res) => {

@@ -1,13 +1,12 @@
 // Process edge of the bench: arguments, missing tools, Ctrl-C, exit code. READ FIRST, then rows.ts.
 // Exit codes: 0 within the goals, 1 over a goal or failed, 2 wrong arguments, 3 a tool is missing, 130 stopped.
-import { accessSync, constants } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
-import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONTROL, startContest, UVIP_COMMAND } from './proxies.ts';
 import { asJson, asText, type Report, withinGoal } from './report.ts';
 import { measure, type Plan } from './rounds.ts';
-import { type Row, ROWS, type Tool } from './rows.ts';
+import { type Row, ROWS } from './rows.ts';
+import { missingTools } from './tools.ts';
 import { Workshop } from './workshop.ts';
 
 const HELP = `npm run bench -- [--row NAME]... [--rounds N] [--seconds S] [--json] [--proxy COMMAND]
@@ -16,7 +15,7 @@ Measures the CPU time of uvip's process per proxied request, as a ratio to HAPro
 alternate between the two, against nginx as the API server. Everything runs on 127.0.0.1.
 
   --row NAME       only this row; repeat for more (default: all). Rows: ${ROWS.map((r) => r.name).join(', ')}
-  --rounds N       rounds that count, after one that does not (default 5)
+  --rounds N       rounds, after a warm-up that does not count (default 5)
   --seconds S      seconds of load on each proxy in each round (default 3)
   --json           one JSON object per row instead of tables
   --proxy COMMAND  another proxy under test. {port} {peer} {ops} {cert} {key} {bundle} {ca} are filled in;
@@ -82,28 +81,6 @@ function readArguments(argv: string[]): Arguments | undefined {
     json: values.json,
     proxy: values.proxy,
   };
-}
-
-// Debian puts nginx and HAProxy where an ordinary user's PATH does not look.
-process.env['PATH'] = [process.env['PATH'], '/usr/sbin', '/usr/local/sbin'].join(delimiter);
-
-function isInstalled({ program }: Tool): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-function missingTools(rows: readonly Row[]): string | undefined {
-  const missing = new Set(rows.flatMap((row) => row.tools).filter((tool) => !isInstalled(tool)));
-  if (missing.size === 0) return undefined;
-  const names = [...missing].map((tool) => tool.program).join(', ');
-  const packages = [...new Set([...missing].map((tool) => tool.package))].join(' ');
-  return `the bench needs ${names}, which are not installed; on Debian: apt-get install ${packages}`;
 }
 
 /** Other work empties the caches that a large program lives from: it raises our ratio, not only its spread. */

@@ -27,26 +27,30 @@ export interface Plan {
   readonly seconds: number;
 }
 
+// V8 compiles hot code in threads of the proxy, and that CPU time is no request's: let it settle first.
+const WARM_UP_SECONDS = 6;
+
 function refuseFaults(name: string, result: LoadResult): void {
   if (result.requests === 0) throw new Error(`${name}: no request was answered`);
   if (result.faults.length > 0) throw new Error(`${name}: ${result.faults.join(', ')}`);
 }
 
-/** Runs the row on both proxies in turn; the first round warms up and is not in the result. */
+/** Runs the row on both proxies in turn; a warm-up before the first round is not in the result. */
 export async function measure(workshop: Workshop, row: Row, contest: Contest, plan: Plan): Promise<Round[]> {
-  const sample = async ({ name, port, server }: Proxy): Promise<Sample> => {
+  const sample = async ({ name, port, server }: Proxy, seconds: number): Promise<Sample> => {
     const before = cpuMicroseconds(server.pid);
-    const result = await row.load(workshop, port, plan.seconds);
+    const result = await row.load(workshop, port, seconds);
     const cpu = (cpuMicroseconds(server.pid) - before) / result.requests;
     refuseFaults(name, result);
     const { requests, perSecond, p50, p99 } = result;
     return { cpu, requests, perSecond, p50, p99 };
   };
   const rounds: Round[] = [];
-  for (let number = 0; number <= plan.rounds; number += 1) {
-    const tested = await sample(contest.tested);
-    const reference = await sample(contest.reference);
-    if (number > 0) rounds.push({ tested, reference, ratio: tested.cpu / reference.cpu });
+  for (const proxy of [contest.tested, contest.reference]) await sample(proxy, WARM_UP_SECONDS);
+  while (rounds.length < plan.rounds) {
+    const tested = await sample(contest.tested, plan.seconds);
+    const reference = await sample(contest.reference, plan.seconds);
+    rounds.push({ tested, reference, ratio: tested.cpu / reference.cpu });
   }
   return rounds;
 }

@@ -3,6 +3,7 @@
 
 import type { Config } from './config/config.ts';
 import { createRequestFilter } from './core/headers.ts';
+import { createCallerOf } from './edge/http/caller.ts';
 import { openListener } from './edge/http/server.ts';
 import { etagOf, newAuditId, newInstanceHeader } from './edge/instance.ts';
 import { createLog } from './edge/log.ts';
@@ -27,7 +28,7 @@ export async function startApp(config: Config, version: string): Promise<App> {
   const metrics = createMetrics(version);
   const cell = createSnapshotCell();
   const control = controlSettings(config);
-  const pools = openPeers(config.peers, config);
+  const pools = openPeers(config.peers, config, config.frontProxy);
   const refresher = new Refresher(
     {
       openPeer: (peer) => openPeerClient(peer, control),
@@ -53,7 +54,8 @@ export async function startApp(config: Config, version: string): Promise<App> {
       state: refresher,
       metrics,
       unservedStatus: config.unservedResourceStatus,
-      filter: createRequestFilter(identityNames(config)),
+      filter: createRequestFilter(config.requestHeaders),
+      callerOf: createCallerOf(config.requestHeaders),
       forward: { poolsOf: (peer) => pools.get(peer.name), requestTimeoutMs: config.requestTimeoutMs },
     },
     exchange: { log, metrics, accessLog: config.log.access, newAuditId },
@@ -71,11 +73,6 @@ export async function startApp(config: Config, version: string): Promise<App> {
       await ops.close();
     },
   };
-}
-
-function identityNames({ requestHeaders }: Config) {
-  const { username, group, uid, extraPrefix } = requestHeaders;
-  return { names: [...username, ...group, ...uid], prefixes: extraPrefix };
 }
 
 function controlSettings(config: Config): ControlSettings {

@@ -1,20 +1,12 @@
 // EndpointSlice JSON (discovery.k8s.io/v1, and v1beta1, the only one servers before 1.21 have) -> a plain model,
-// the model -> peers, and hints written into the JSON itself. What does not fit is a MalformedDocument that names
-// the place: a caller keeps its last good list. Never fetches, watches or probes.
+// and hints written into the JSON itself. What does not fit is a MalformedDocument that names the place: the caller
+// keeps its last good list. Never fetches or watches; which peers the model means is slice-peers.ts.
 
-import {
-  type Endpoint,
-  hintsFor,
-  type Hints,
-  isWritten,
-  type Place,
-  type TrafficDistribution,
-} from './hints.ts';
-import { type Json, list, MalformedDocument, name, object, text } from './json.ts';
-import type { Peer } from './peer.ts';
+import { type Endpoint, hintsFor, type Hints, isWritten, type TrafficDistribution } from './hints.ts';
+import { type Json, list, MalformedDocument, name, object, text, texts } from './json.ts';
 
 /** In the order of preference for a peer that has several. */
-const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'] as const;
+export const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'] as const;
 export type AddressType = (typeof ADDRESS_TYPES)[number];
 
 export interface SlicePort {
@@ -26,8 +18,12 @@ export interface SlicePort {
 
 export interface SliceEndpoint extends Endpoint {
   readonly statedReady: boolean;
-  /** At least one; canonical, without brackets. They are one and the same endpoint: dial the first (k/k#106267). */
-  readonly addresses: readonly string[];
+  readonly node?: string;
+  readonly zone?: string;
+  readonly hints?: Hints;
+  /** At least one, as written. They are one and the same endpoint: a client may use the first (k/k#106267). */
+  readonly addresses: readonly [string, ...string[]];
+  /** The name in its targetRef. */
   readonly target?: string;
 }
 
@@ -40,11 +36,6 @@ export interface EndpointSlice {
   readonly addressType: AddressType;
   readonly ports: readonly SlicePort[];
   readonly endpoints: readonly SliceEndpoint[];
-}
-
-/** A peer that an EndpointSlice names, with what the slice says of its state and hints. */
-export interface EndpointPeer extends Peer, Omit<Endpoint, keyof Place> {
-  readonly statedReady: boolean;
 }
 
 /** Parses an EndpointSlice, an EndpointSliceList, or a v1 List of EndpointSlices. Throws MalformedDocument. */
@@ -83,12 +74,7 @@ function parseSlice(raw: Json, at: string): EndpointSlice {
     ports: list(raw['ports'], `${where}: ports`).map((item, i) => parsePort(item, `${where}: ports[${i}]`)),
     endpoints: list(raw['endpoints'], `${where}: endpoints`).map((item, i) => {
       const place = `${where}: endpoints[${i}]`;
-      const endpoint = object(item, place);
-      const addresses = list(endpoint['addresses'], `${place}.addresses`).map((address) =>
-        canonicalHost(address, addressType, `${place}.addresses`),
-      );
-      if (addresses.length === 0) throw new MalformedDocument(`${place}.addresses: empty`);
-      return { addresses, ...parseEndpoint(endpoint, old, place) };
+      return parseEndpoint(object(item, place), old, place);
     }),
   };
 }
@@ -101,7 +87,9 @@ function isV1beta1(raw: Json, where: string): boolean {
   }
   if (apiVersion === 'discovery.k8s.io/v1beta1') return true;
   if (apiVersion === 'discovery.k8s.io/v1') return false;
-  throw new MalformedDocument(`${where}: apiVersion is ${JSON.stringify(apiVersion)}, not discovery.k8s.io/v1`);
+  throw new MalformedDocument(
+    `${where}: apiVersion is ${JSON.stringify(apiVersion)}, not discovery.k8s.io/v1`,
+  );
 }
 
 function parsePort(value: unknown, where: string): SlicePort {
@@ -119,7 +107,9 @@ const isPort = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535;
 
 /** Nil rules as in discovery/v1 types.go: ready unknown is ready, serving unknown is as ready, terminating is not. */
-function parseEndpoint(raw: Json, old: boolean, where: string): Omit<SliceEndpoint, 'addresses'> {
+function parseEndpoint(raw: Json, old: boolean, where: string): SliceEndpoint {
+  const [first, ...others] = texts(raw['addresses'], `${where}.addresses`);
+  if (first === undefined) throw new MalformedDocument(`${where}.addresses: empty`);
   const conditions = object(raw['conditions'] ?? {}, `${where}.conditions`);
   const condition = (key: string) => yesNo(conditions[key], `${where}.conditions.${key}`);
   const stated = condition('ready');
@@ -128,6 +118,7 @@ function parseEndpoint(raw: Json, old: boolean, where: string): Omit<SliceEndpoi
   const target = object(raw['targetRef'] ?? {}, `${where}.targetRef`);
   const targetName = text(target['name'], `${where}.targetRef.name`);
   return {
+    addresses: [first, ...others],
     ready,
     serving: condition('serving') ?? ready,
     terminating: condition('terminating') ?? false,
@@ -170,74 +161,48 @@ function textMap(value: unknown, where: string): Readonly<Record<string, string>
   return Object.fromEntries(entries.map(([key, item]) => [key, text(item, `${where}.${key}`)]));
 }
 
-/** One spelling for each address, the one that flags are brought to (config/address.ts): duplicates must show. */
-function canonicalHost(value: unknown, type: AddressType, where: string): string {
-  const given = text(value, where);
-  const host = CANONICAL[type](given.toLowerCase());
-  if (host === undefined) throw new MalformedDocument(`${where}: not ${type}: ${JSON.stringify(given)}`);
-  return host;
-}
-
-const CANONICAL: Readonly<Record<AddressType, (given: string) => string | undefined>> = {
-  // 010.0.0.1 is octal to some and decimal to others.
-  IPv4: (given) => (/^\d+(\.\d+){3}$/.test(given) && hostOf(given) === given ? given : undefined),
-  IPv6: (given) => (/^[0-9a-f:.]+$/.test(given) ? hostOf(`[${given}]`)?.slice(1, -1) : undefined),
-  FQDN: (given) => {
-    const plain = given.replace(/\.$/, '');
-    return /^[a-z0-9._-]+$/.test(plain) && hostOf(plain) === plain ? plain : undefined;
-  },
-};
-
-function hostOf(host: string): string | undefined {
-  const url = `https://${host}`;
-  return URL.canParse(url) ? new URL(url).hostname : undefined;
-}
-
 /**
- * The peers that slices name, sorted by name; the same for slices in any order. A peer is called by its targetRef,
- * or by HOST:PORT where it has none that can be a name. An endpoint that is listed twice, under one name (dual
- * stack) or one address, is one peer: of its entries the first counts, IPv4 before IPv6 before FQDN whatever their
- * conditions (else a peer would change its address with its health), then with targetRef, then ready, then by
- * namespace and name of the slice. Throws MalformedDocument for endpoints without a port to dial.
+ * The document with hints written as the EndpointSlice controller would (writeHints in hints.ts), all else as it
+ * was, and the argument untouched. Takes what parseEndpointSlices takes; a List may hold other objects, which
+ * stay as they are. Throws MalformedDocument.
  */
-export function endpointsToPeers(
-  slices: readonly EndpointSlice[],
-  trust: Pick<Peer, 'ca' | 'serverName'>,
-): readonly EndpointPeer[] {
-  const names = new Set<string>();
-  const addresses = new Set<string>();
-  const peers: EndpointPeer[] = [];
-  for (const entry of slices.flatMap(entriesOf).sort(compareEntries)) {
-    if (names.has(entry.name) || addresses.has(entry.address)) continue;
-    names.add(entry.name);
-    addresses.add(entry.address);
-    peers.push({ ...entry.peer, name: entry.name, ...trust });
-  }
-  return peers.sort((a, b) => compareText(a.name, b.name));
-}
-
-interface Entry {
-  readonly name: string;
-  readonly address: string;
-  readonly rank: string;
-  readonly peer: Omit<EndpointPeer, 'name' | 'ca' | 'serverName'>;
-}
-
-/** What a name may be that ends up in URL paths and metric labels (config/address.ts isPeerName). */
-const PEER_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]*$/;
-
-function entriesOf(slice: EndpointSlice): readonly Entry[] {
-  if (slice.endpoints.length === 0) return [];
-  const port = portOf(slice);
-  return slice.endpoints.map(({ addresses: [host = ''], target = '', ...endpoint }) => {
-    const address = `${slice.addressType === 'IPv6' ? `[${host}]` : host}:${port}`;
-    const hasName = PEER_NAME.test(target);
-    const family = ADDRESS_TYPES.indexOf(slice.addressType);
-    return {
-      name: hasName ? target : address,
-      address,
-      rank: `${family}${hasName ? 0 : 1}${endpoint.ready ? 0 : 1} ${slice.namespace}/${slice.name}`,
-      peer: { host, port, ...endpoint },
-    };
+export function withHints(value: unknown, distribution: TrafficDistribution | undefined): Json {
+  const doc = object(value, 'document');
+  const hint = (raw: Json, typed: Json, where: string): Json => {
+    const old = isV1beta1(typed, where);
+    const endpoints = list(raw['endpoints'], `${where}: endpoints`).map((item, i) => {
+      const place = `${where}: endpoints[${i}]`;
+      return hintEndpoint(object(item, place), parseEndpoint(object(item, place), old, place), distribution);
+    });
+    return { ...raw, endpoints };
+  };
+  if (!isList(doc)) return hint(doc, doc, 'EndpointSlice');
+  const items = list(doc['items'], 'items').map((item, i) => {
+    const where = `items[${i}]`;
+    const raw = object(item, where);
+    const typed = asItem(doc, raw);
+    return typed['kind'] === 'EndpointSlice' ? hint(raw, typed, where) : raw;
   });
+  return { ...doc, items };
 }
+
+function hintEndpoint(
+  endpoint: Json,
+  parsed: SliceEndpoint,
+  distribution: TrafficDistribution | undefined,
+): Json {
+  if (!isWritten(parsed.statedReady, distribution)) return endpoint;
+  const hints = hintsFor(parsed, distribution);
+  if (hints === undefined)
+    return Object.fromEntries(Object.entries(endpoint).filter(([key]) => key !== 'hints'));
+  const { forNodes, forZones } = hints;
+  return {
+    ...endpoint,
+    hints: {
+      ...(forZones.length > 0 && { forZones: forZones.map(named) }),
+      ...(forNodes.length > 0 && { forNodes: forNodes.map(named) }),
+    },
+  };
+}
+
+const named = (name: string): Json => ({ name });

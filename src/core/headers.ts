@@ -3,8 +3,10 @@
 // case survive. Security rule: what is stripped is stripped whoever the client is, in any case and number, and
 // what the client names in Connection can remove headers of its own only, never ours.
 
-/** What becomes of a request header. `forwardedFor` is gathered into one of ours. */
-type Verdict = 'pass' | 'drop' | 'forwardedFor' | 'auditId';
+import { type IdentityHeaderNames, identityHeaders } from './identity.ts';
+
+/** What becomes of a request header. `credentials` pass unless we vouch; `forwardedFor` is gathered into one of ours. */
+type Verdict = 'pass' | 'drop' | 'credentials' | 'forwardedFor' | 'auditId';
 
 const HOP_BY_HOP = [
   'connection',
@@ -20,21 +22,15 @@ const HOP_BY_HOP = [
 // host is ours to write; expect was answered by us; trailer announces what is not passed on.
 const REQUEST_ONLY = ['host', 'expect', 'trailer'];
 const LOOP_HEADERS = ['x-kubernetes-peer-proxied', 'x-uvip-instance'];
-const STANDARD_IDENTITY = ['x-remote-user', 'x-remote-uid', 'x-remote-group'];
-const STANDARD_EXTRA_PREFIX = 'x-remote-extra-';
 // Clients choose header names, so what is remembered of them is bounded.
 const MAX_REMEMBERED = 2000;
-
-/** Names that carry identity, from `--requestheader-*`; the standard ones are always added. */
-export interface IdentityNames {
-  readonly names: readonly string[];
-  readonly prefixes: readonly string[];
-}
 
 /** What uvip adds to a request. */
 export interface OwnHeaders {
   readonly host: string;
   readonly clientAddress: string;
+  /** The headers that state who the caller is, where we vouch for it (identity.ts). */
+  readonly identity: readonly string[] | undefined;
   /** Used where the client sent none. */
   readonly auditId: () => string;
 }
@@ -43,15 +39,15 @@ export interface OwnHeaders {
 export type RequestFilter = (raw: readonly string[], own: OwnHeaders) => string[];
 
 /** Makes the filter for a set of identity headers. */
-export function createRequestFilter(identity: IdentityNames): RequestFilter {
-  const dropped = new Set(
-    [...HOP_BY_HOP, ...REQUEST_ONLY, ...LOOP_HEADERS, ...STANDARD_IDENTITY, ...identity.names].map(lower),
-  );
-  const prefixes = [STANDARD_EXTRA_PREFIX, ...identity.prefixes.map(lower)];
+export function createRequestFilter(names: IdentityHeaderNames): RequestFilter {
+  const identity = identityHeaders(names);
+  const dropped = new Set([...HOP_BY_HOP, ...REQUEST_ONLY, ...LOOP_HEADERS, ...identity.names]);
   const judge = (name: string): Verdict => {
     if (name === 'x-forwarded-for') return 'forwardedFor';
     if (name === 'audit-id') return 'auditId';
-    const bad = dropped.has(name) || name.startsWith(':') || prefixes.some((p) => name.startsWith(p));
+    if (name === 'authorization') return 'credentials';
+    const bad =
+      dropped.has(name) || name.startsWith(':') || identity.prefixes.some((p) => name.startsWith(p));
     return bad ? 'drop' : 'pass';
   };
   const verdictOf = remembered(judge);
@@ -70,7 +66,7 @@ function filterRequest(
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] as string;
     const verdict = named?.has(lower(name)) === true ? 'drop' : verdictOf(name);
-    if (verdict === 'drop') continue;
+    if (verdict === 'drop' || (verdict === 'credentials' && own.identity !== undefined)) continue;
     if (verdict === 'forwardedFor') {
       forwardedFor += `${raw[i + 1] as string}, `;
       continue;
@@ -80,7 +76,7 @@ function filterRequest(
   }
   out.push('X-Forwarded-For', forwardedFor + own.clientAddress);
   if (!audited) out.push('Audit-ID', own.auditId());
-  return out;
+  return own.identity === undefined ? out : out.concat(own.identity);
 }
 
 /** The names a Connection header lists, lower-case, or undefined where there is nothing beyond keep-alive and close. */

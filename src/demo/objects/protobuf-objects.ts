@@ -54,7 +54,7 @@ IngressRuleValue 1:http:HTTPIngressRuleValue
 HTTPIngressRuleValue 1:paths:HTTPIngressPath*
 HTTPIngressPath 1:path:s 2:backend:IngressBackend 3:pathType:s
 PodDisruptionBudget 1:metadata:ObjectMeta 2:spec:PodDisruptionBudgetSpec
-PodDisruptionBudgetSpec 1:minAvailable:IntOrString 2:selector:LabelSelector 3:maxUnavailable:IntOrString
+PodDisruptionBudgetSpec 1:minAvailable:IntOrString! 2:selector:LabelSelector 3:maxUnavailable:IntOrString!
 PriorityClass 1:metadata:ObjectMeta 2:value:i 3:globalDefault:b 4:description:s 5:preemptionPolicy:s
 Role 1:metadata:ObjectMeta 2:rules:PolicyRule*
 ClusterRole 1:metadata:ObjectMeta 2:rules:PolicyRule* 3:aggregationRule:AggregationRule
@@ -128,19 +128,28 @@ function readMessage(message: string, raw: Buffer): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const { number, value } of readFields(raw)) {
     const rule = rules.get(number);
-    if (rule === undefined) {
-      if (!isEmpty(value)) {
-        cannotRead(`field ${number} of ${message}`);
-      }
-    } else if (rule.list) {
-      result[rule.name] = [...((result[rule.name] as unknown[] | undefined) ?? []), readValue(rule, value)];
-    } else if (rule.name === 'inline') {
-      Object.assign(result, readValue(rule, value));
-    } else if (rule.keepZero || !isEmpty(value)) {
-      result[rule.name] = merge(result[rule.name], readValue(rule, value));
+    if (rule !== undefined) {
+      setField(result, rule, readValue(rule, value));
+    } else if (!isEmpty(value)) {
+      cannotRead(`field ${number} of ${message}`);
     }
   }
   return result;
+}
+
+function setField(result: Record<string, unknown>, rule: FieldRule, value: unknown): void {
+  if (rule.list) {
+    result[rule.name] = [...((result[rule.name] as unknown[] | undefined) ?? []), value];
+  } else if (rule.name === 'inline') {
+    Object.assign(result, value);
+  } else if (rule.keepZero || !isZero(value)) {
+    result[rule.name] = merge(result[rule.name], value);
+  }
+}
+
+function isZero(value: unknown): boolean {
+  const empty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return empty || value === '' || value === 0 || value === false;
 }
 
 /** Maps come entry by entry. */
@@ -177,6 +186,7 @@ function intOrString(message: Record<string, unknown>): unknown {
   return message['type'] === 1 ? (message['strVal'] ?? '') : (message['intVal'] ?? 0);
 }
 
+/** Nothing would be lost with it. */
 function isEmpty(value: bigint | Buffer): boolean {
   if (!Buffer.isBuffer(value)) {
     return value === 0n;

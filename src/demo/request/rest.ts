@@ -37,11 +37,19 @@ export function serveVerb(call: Call): Answer {
   if (act === undefined || !resource.verbs.includes(verb)) {
     throw methodNotAllowed();
   }
-  const acrossNamespaces = resource.namespaced && target.namespace === '';
-  if (acrossNamespaces && verb !== 'list' && verb !== 'watch') {
+  checkTarget(call);
+  return act(call, target.name ?? '');
+}
+
+/** Only lists and watches may leave the namespace out; only they, create and deletecollection the name. */
+function checkTarget({ resource, target, verb }: Call): void {
+  const reads = verb === 'list' || verb === 'watch';
+  if (target.name === undefined && (verb === 'update' || verb === 'patch')) {
+    throw methodNotAllowed();
+  }
+  if (resource.namespaced && target.namespace === '' && !reads) {
     throw target.name === undefined ? methodNotAllowed() : typeNotFound();
   }
-  return act(call, target.name ?? '');
 }
 
 function list(call: Call): Answer {

@@ -67,7 +67,7 @@ async function send(exchange: Exchange, document: PreparedDocument): Promise<voi
   const headers = ['Audit-Id', auditId, 'Cache-Control', 'public', 'Etag', document.etag, 'Vary', 'Accept'];
   if (matches(request.headers['if-none-match'], document.etag)) {
     sendAnswer(reply, { status: 304, contentType: '', body: new Uint8Array(0), headers, headOnly });
-    exchange.ended('', 304);
+    exchange.ended(304);
     return;
   }
   const compressed = wantsGzip(request.headers['accept-encoding']) ? await compress(document) : undefined;
@@ -79,7 +79,7 @@ async function send(exchange: Exchange, document: PreparedDocument): Promise<voi
     headers: compressed ? [...headers, 'Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding'] : headers,
     headOnly,
   });
-  exchange.ended('', 200);
+  exchange.ended(200);
 }
 
 /** If-None-Match (RFC 9110 section 13.1.2): `*`, a list, weak comparison. */

@@ -1,8 +1,7 @@
-// One request and its response as the stages of the pipeline hand it on: what was asked, by whom, how to answer,
-// and what is counted when it is over.
+// One request and its response as the stages of the pipeline hand it on: what was asked, how to answer, and what
+// is counted and logged when it is over. Decides nothing.
 
-import type { Failure } from '../../core/failure.ts';
-import { FAILURES } from '../../core/failure.ts';
+import { type Failure, FAILURES } from '../../core/failure.ts';
 import type { RequestInfo } from '../../core/request-info.ts';
 import type { Log } from '../../state/ports.ts';
 import type { Metrics } from '../metrics.ts';
@@ -18,6 +17,8 @@ export interface ExchangeDeps {
 
 // Slower than this is worth a line in the access log's `errors`.
 const SLOW_MS = 5000;
+// What is counted for a client that left before it was answered, as nginx does.
+const CLIENT_GONE = 499;
 
 export class Exchange {
   readonly request: ClientRequest;
@@ -27,10 +28,13 @@ export class Exchange {
   readonly target: string;
   readonly #deps: ExchangeDeps;
   readonly #began = performance.now();
-  info: RequestInfo | undefined;
+  #info: RequestInfo | undefined;
   #auditId: string | undefined;
+  #peer = '';
+  #status = CLIENT_GONE;
   #retried = false;
   #over = false;
+  #clientGone: (() => void) | undefined;
 
   constructor(request: ClientRequest, response: ClientResponse, target: string, deps: ExchangeDeps) {
     this.target = target;
@@ -38,6 +42,9 @@ export class Exchange {
     this.response = response;
     this.reply = replyTo(response);
     this.#deps = deps;
+    response.once('close', () => {
+      this.#closed();
+    });
   }
 
   get method(): string {
@@ -54,6 +61,10 @@ export class Exchange {
     return this.method === 'HEAD';
   }
 
+  get longRunning(): boolean {
+    return this.#info?.longRunning === true;
+  }
+
   /** The client's Audit-ID, or one of ours: the same in every log line, towards the peer and in our own answers. */
   get auditId(): string {
     if (this.#auditId === undefined) {
@@ -63,13 +74,27 @@ export class Exchange {
     return this.#auditId;
   }
 
-  /** Answers with a failure and ends. */
-  fail(failure: Failure): void {
-    const row = FAILURES[failure.code];
-    this.#deps.metrics.failed(row.label);
-    if (this.reply.started) this.reply.reset();
-    else sendFailure(this.reply, failure, this.auditId, this.headOnly);
-    this.ended('', row.status);
+  /** What the request asks for, once that is known. */
+  understood(info: RequestInfo): void {
+    this.#info = info;
+    if (info.longRunning) this.#deps.metrics.longRunning(info.subresource || info.verb, 1);
+  }
+
+  /** Tells a client that asked (`Expect: 100-continue`) to send its body. */
+  sendContinue(): void {
+    if (this.request.headers.expect !== undefined) this.response.writeContinue();
+  }
+
+  /** Calls back if the client leaves before the response has ended. */
+  onClientGone(then: () => void): void {
+    this.#clientGone = then;
+    if (this.#over) then();
+  }
+
+  /** A peer's answer is on its way; `ended` follows. */
+  answeredBy(peer: string, status: number): void {
+    this.#peer = peer;
+    this.#status = status;
   }
 
   attemptFailed(peer: string, reason: string, cause: Error | undefined): void {
@@ -79,27 +104,45 @@ export class Exchange {
     this.#deps.log.warn(fields, 'attempt at a peer failed');
   }
 
-  /** The response is over; `peer` '' means the answer was ours. Called once; later calls say nothing new. */
-  ended(peer: string, status: number): void {
+  /** Answers with a failure and ends. */
+  fail(failure: Failure): void {
+    const row = FAILURES[failure.code];
+    this.#deps.metrics.failed(row.label);
+    if (this.reply.started) this.reply.reset();
+    else sendFailure(this.reply, failure, this.auditId, this.headOnly);
+    this.ended(row.status);
+  }
+
+  /** The response is over; with a status, it was ours. Called again it does nothing. */
+  ended(ownStatus?: number): void {
     if (this.#over) return;
     this.#over = true;
+    if (ownStatus !== undefined) this.answeredBy('', ownStatus);
     const { metrics } = this.#deps;
     const ms = performance.now() - this.#began;
-    const verb = this.info?.verb ?? '';
-    metrics.answered(peer, verb, status);
-    if (this.info?.longRunning !== true) metrics.took(verb, ms / 1000);
-    if (this.#isWorthALine(status, ms)) this.#writeAccessLine(peer, status, ms);
+    const verb = this.#info?.verb ?? '';
+    metrics.answered(this.#peer, verb, this.#status);
+    if (this.longRunning) metrics.longRunning(this.#info?.subresource || verb, -1);
+    else metrics.took(verb, ms / 1000);
+    if (this.#isWorthALine(ms)) this.#writeAccessLine(ms);
   }
 
-  #isWorthALine(status: number, ms: number): boolean {
+  #closed(): void {
+    if (this.#over) return;
+    this.ended();
+    this.#clientGone?.();
+  }
+
+  #isWorthALine(ms: number): boolean {
     const { accessLog } = this.#deps;
     if (accessLog !== 'errors') return accessLog === 'all';
-    return status >= 500 || this.#retried || (ms > SLOW_MS && this.info?.longRunning !== true);
+    return this.#status >= 500 || this.#retried || (ms > SLOW_MS && !this.longRunning);
   }
 
-  #writeAccessLine(peer: string, status: number, ms: number): void {
+  #writeAccessLine(ms: number): void {
+    const path = this.target.split('?', 1)[0]; // the query may hold what nobody should read in a log
     const { method, auditId } = this;
-    const path = this.info?.path ?? ''; // without the query, which may hold what nobody should read in a log
-    this.#deps.log.info({ auditId, method, path, peer, status, ms: Math.round(ms) }, 'request');
+    const fields = { auditId, method, path, peer: this.#peer, status: this.#status, ms: Math.round(ms) };
+    this.#deps.log.info(fields, 'request');
   }
 }

@@ -95,11 +95,11 @@ async function passThrough(exchange: Exchange, info: RequestInfo, deps: HandleDe
 function answerHealth(exchange: Exchange, info: RequestInfo, snapshot: RoutingSnapshot): void {
   const { status, text } = reportHealth(snapshot, info.path, exchange.query);
   sendText(exchange.reply, status, text, exchange.headOnly);
-  exchange.ended('', status);
+  exchange.ended(status);
 }
 
 function redirect(exchange: Exchange, location: string): void {
   const headers = ['Location', location, 'Audit-Id', exchange.auditId];
   sendAnswer(exchange.reply, { status: 301, contentType: '', body: new Uint8Array(0), headers });
-  exchange.ended('', 301);
+  exchange.ended(301);
 }

@@ -1,18 +1,16 @@
 // Takes one request to the peers that were chosen for it: makes what is sent, ties the client's leaving to the
 // peer's request, counts what came of it.
 
-import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 import type { RequestFilter } from '../../core/headers.ts';
 import type { RequestInfo } from '../../core/request-info.ts';
 import type { SnapshotPeer } from '../../core/snapshot.ts';
 import type { StateRequests } from '../../state/ports.ts';
 import type { Metrics } from '../metrics.ts';
 import { isRefusal } from '../upstream/control-request.ts';
-import { type ForwardDeps, Forwarding } from '../upstream/forward.ts';
-import { connectionOf } from './caller.ts';
+import { type ForwardDeps, Forwarding, type ForwardEvents, type Outgoing } from '../upstream/forward.ts';
+import type { Caller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
-import type { ClientRequest } from './reply.ts';
+import { readBody } from './request-body.ts';
 
 export interface ProxyDeps {
   readonly forward: ForwardDeps;
@@ -21,94 +19,73 @@ export interface ProxyDeps {
   readonly metrics: Metrics;
 }
 
-// A body up to this size is kept for further attempts.
-const MAX_KEPT_BYTES = 256 * 1024;
-const TYPE_MAKERS = new Set([
-  'apiextensions.k8s.io/customresourcedefinitions',
-  'apiregistration.k8s.io/apiservices',
-]);
+/** A request whose info and caller are known. */
+export interface Identified {
+  readonly exchange: Exchange;
+  readonly info: RequestInfo;
+  readonly caller: Caller;
+}
 
-/** Forwards to the first of `candidates` that answers. Resolves when the response is under way or has failed. */
-export async function proxy(
-  exchange: Exchange,
-  info: RequestInfo,
-  candidates: readonly SnapshotPeer[],
-  deps: ProxyDeps,
-): Promise<void> {
-  const { request, response } = exchange;
-  const body = await readBody(request);
-  if (body === 'gone') return;
-  let answeredBy = '';
-  let status = 0;
-  const kind = info.subresource || info.verb;
-  if (info.longRunning) deps.metrics.longRunning(kind, 1);
-  const finish = () => {
-    if (info.longRunning) deps.metrics.longRunning(kind, -1);
-    exchange.ended(answeredBy, status);
+const TYPE_MAKERS = new Set(['apiextensions.k8s.io/customresourcedefinitions', 'apiregistration.k8s.io/apiservices']);
+
+/** Forwards to the first of `candidates` that answers. Resolves when the request is on its way. */
+export async function proxy(one: Identified, candidates: readonly SnapshotPeer[], deps: ProxyDeps): Promise<void> {
+  const { exchange, info, caller } = one;
+  exchange.sendContinue();
+  const body = await readBody(exchange.request);
+  if (body === undefined) return;
+  const outgoing: Outgoing = {
+    method: exchange.method,
+    target: exchange.target,
+    headersFor: (peer) => headersFor(one, peer, deps),
+    body,
+    isResource: info.isResource,
+    longRunning: info.longRunning,
+    vouched: caller.identity !== undefined,
   };
-  const { address } = connectionOf(request);
-  const forwarding = new Forwarding(
-    deps.forward,
-    {
-      method: exchange.method,
-      target: exchange.target,
-      headersFor: (peer) =>
-        deps.filter(request.rawHeaders, {
-          host: peer.serverName,
-          clientAddress: address,
-          auditId: () => exchange.auditId,
-        }),
-      body,
-      isResource: info.isResource,
-      longRunning: info.longRunning,
-    },
-    exchange.reply,
-    {
-      attemptFailed: (peer, reason, cause) => {
-        exchange.attemptFailed(peer.name, reason, cause);
-        if (reason === 'unsent' && isRefusal(cause)) deps.state.refused(peer.name);
-        if (reason === 'typeMissing') deps.state.outdated(peer.name);
-      },
-      answered: (peer, code) => {
-        answeredBy = peer.name;
-        status = code;
-        if (code === 201 && TYPE_MAKERS.has(`${info.group}/${info.resource}`)) deps.state.typesChanging();
-      },
-      ended: finish,
-      failed: (failure) => {
-        exchange.fail(failure);
-        finish();
-      },
-    },
-  );
-  response.once('close', () => {
-    if (response.writableFinished) return;
+  const forwarding = new Forwarding(deps.forward, outgoing, exchange.reply, eventsOf(one, deps));
+  exchange.onClientGone(() => {
     forwarding.cancel();
-    finish();
   });
   forwarding.start(candidates);
 }
 
-/** A short body whole, so that it can be sent again; a long one as the stream it is; 'gone' if the client left. */
-async function readBody(request: ClientRequest): Promise<Buffer | Readable | null | 'gone'> {
-  const length = request.headers['content-length'];
-  if ('stream' in request) {
-    if (request.stream.endAfterHeaders) return null;
-  } else if (length === undefined && request.headers['transfer-encoding'] === undefined) {
-    return null;
-  }
-  if (length === undefined || Number(length) > MAX_KEPT_BYTES) return request;
-  return collect(request, Number(length));
+/** The headers one peer gets for this request, upgrades included. */
+export function headersFor({ exchange, caller }: Identified, peer: SnapshotPeer, { filter }: ProxyDeps): string[] {
+  return filter(exchange.request.rawHeaders, {
+    host: peer.serverName,
+    clientAddress: caller.address,
+    identity: caller.identity,
+    auditId: () => exchange.auditId,
+  });
 }
 
-async function collect(request: ClientRequest, length: number): Promise<Buffer | null | 'gone'> {
-  if (length === 0) return null;
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  try {
-    await once(request, 'end');
-  } catch {
-    return 'gone';
-  }
-  return Buffer.concat(chunks);
+function eventsOf({ exchange, info }: Identified, deps: ProxyDeps): ForwardEvents {
+  return {
+    attemptFailed: (peer, reason, cause) => {
+      reportAttempt(exchange, peer, { reason, cause }, deps.state);
+    },
+    answered: (peer, status) => {
+      exchange.answeredBy(peer.name, status);
+      if (status === 201 && TYPE_MAKERS.has(`${info.group}/${info.resource}`)) deps.state.typesChanging();
+    },
+    ended: () => {
+      exchange.ended();
+    },
+    failed: (failure) => {
+      exchange.fail(failure);
+    },
+  };
+}
+
+/** Logs and counts an attempt that came to nothing, and tells the state what it says about the peer. */
+export function reportAttempt(
+  exchange: Exchange,
+  peer: SnapshotPeer,
+  { reason, cause }: { reason: string; cause: Error | undefined },
+  state: StateRequests,
+): void {
+  exchange.attemptFailed(peer.name, reason, cause);
+  if (reason === 'unsent' && isRefusal(cause)) state.refused(peer.name);
+  if (reason === 'typeMissing') state.outdated(peer.name);
 }

@@ -13,18 +13,25 @@ export interface Outgoing {
   readonly method: string;
   readonly target: string;
   readonly headersFor: (peer: SnapshotPeer) => string[];
-  /** A Buffer can be sent again; a stream only while nobody has read it. */
-  readonly body: Buffer | Readable | null;
+  readonly body: OutgoingBody;
   readonly isResource: boolean;
   readonly longRunning: boolean;
+  /** The headers state an identity: only then is our own certificate shown. */
+  readonly vouched: boolean;
+}
+
+/** A body that is opened for each attempt; a second time only while it is `repeatable`. */
+export interface OutgoingBody {
+  open(): Buffer | Readable | null;
+  readonly repeatable: boolean;
 }
 
 export interface ForwardEvents {
   /** An attempt came to nothing; `reason` is for log and metrics only. */
   attemptFailed(peer: SnapshotPeer, reason: string, cause: Error | undefined): void;
   answered(peer: SnapshotPeer, status: number): void;
-  /** The last word: the response has ended, or the client's stream was broken. */
-  ended(whole: boolean): void;
+  /** The last word: the response has ended, whole or broken. */
+  ended(): void;
   /** No candidate answered; nothing has been sent to the client. */
   failed(failure: Failure): void;
 }
@@ -79,7 +86,7 @@ export class Forwarding {
       this.#tryNext(); // it has left since the snapshot was made
       return;
     }
-    const { method, target, body, longRunning, isResource } = this.#outgoing;
+    const { method, target, body, longRunning, isResource, vouched } = this.#outgoing;
     this.#attempt = new Attempt({
       reply: this.#reply,
       isResource,
@@ -88,19 +95,19 @@ export class Forwarding {
           this.#events.answered(peer, status);
         },
         completed: () => {
-          this.#events.ended(true);
+          this.#events.ended();
         },
         failed: (error) => {
           this.#failed(peer, error);
         },
       },
     });
-    pools.pick(longRunning).dispatch(
+    pools.pick(longRunning, vouched).dispatch(
       {
         path: target,
         method,
         headers: this.#outgoing.headersFor(peer),
-        body,
+        body: body.open(),
         headersTimeout: longRunning ? 0 : this.#deps.requestTimeoutMs,
       },
       this.#attempt,
@@ -127,7 +134,7 @@ export class Forwarding {
         this.#events.failed({ code: 'PEER_TIMEOUT' });
         return;
       case 'streaming':
-        this.#events.ended(false);
+        this.#events.ended();
     }
   }
 
@@ -146,8 +153,7 @@ export class Forwarding {
   /** The next candidate, if the body can be sent once more. */
   #again(outcome: FailureCode): void {
     this.#outcome = outcome;
-    const { body } = this.#outgoing;
-    if (body === null || Buffer.isBuffer(body)) this.#tryNext();
+    if (this.#outgoing.body.repeatable) this.#tryNext();
     else this.#events.failed({ code: outcome });
   }
 }

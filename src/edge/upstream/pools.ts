@@ -60,23 +60,29 @@ export function createPool(
   });
 }
 
-/** The pools that serve clients' requests at one peer. */
+/**
+ * The pools that serve clients' requests at one peer. The front-proxy certificate is shown on connections of its
+ * own, used only for requests that carry the identity it vouches for: on any other, a peer would take the caller
+ * for the owner of the certificate (k/k website#10093).
+ */
 export class PeerPools {
-  readonly #requests: Pool;
-  readonly #longRunning: Pool;
+  readonly #make: (vouched: boolean, unlimited: boolean) => Pool;
+  readonly #pools = new Map<number, Pool>();
 
-  constructor(peer: PeerEndpoint, limits: PoolLimits) {
-    this.#requests = createPool(peer, undefined, limits);
-    this.#longRunning = createPool(peer, undefined, limits, true);
+  constructor(peer: PeerEndpoint, limits: PoolLimits, frontProxy: ShownCertificate | undefined) {
+    this.#make = (vouched, unlimited) => createPool(peer, vouched ? frontProxy : undefined, limits, unlimited);
   }
 
-  /** The pool for one request. */
-  pick(longRunning: boolean): Pool {
-    return longRunning ? this.#longRunning : this.#requests;
+  /** The pool for one request; made when it is first needed. */
+  pick(longRunning: boolean, vouched: boolean): Pool {
+    const key = Number(longRunning) + 2 * Number(vouched);
+    let pool = this.#pools.get(key);
+    if (pool === undefined) this.#pools.set(key, (pool = this.#make(vouched, longRunning)));
+    return pool;
   }
 
   /** Cuts every connection. */
   async destroy(): Promise<void> {
-    await Promise.all([this.#requests.destroy(), this.#longRunning.destroy()]);
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
   }
 }

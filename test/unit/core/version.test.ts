@@ -29,12 +29,19 @@ describe('parseVersion', () => {
     expect(version.gitVersion).toContain('v1.20.2');
   });
 
-  it.each([undefined, null, [], 'v1.36', 36, { major: 1 }, { minor: 36 }, { gitVersion: {} }, { emulationMajor: 1 }])(
-    'refuses %j',
-    (json) => {
-      expect(() => parseVersion(json)).toThrow(MalformedDocument);
-    },
-  );
+  it.each([
+    undefined,
+    null,
+    [],
+    'v1.36',
+    36,
+    { major: 1 },
+    { minor: 36 },
+    { gitVersion: {} },
+    { emulationMajor: 1 },
+  ])('refuses %j', (json) => {
+    expect(() => parseVersion(json)).toThrow(MalformedDocument);
+  });
 });
 
 describe('compareNewestFirst', () => {
@@ -50,14 +57,13 @@ describe('compareNewestFirst', () => {
     release(36, 'v1.36.0-rc.9'),
     release(36, 'v1.36.0-beta.0'),
     release(36, 'v1.36.0-alpha.3'),
-    release(36, 'v1.36'),
     // A 1.36 program that behaves as 1.34 is older than any 1.35.
     release(35, 'v1.35.0'),
     release(34, 'v1.36.0'),
     release(34, 'v1.34.9'),
     { gitVersion: '', major: 0, minor: 0 },
     undefined,
-  ].filter((v) => v?.gitVersion !== 'v1.36');
+  ];
 
   it('orders each before the next, both ways round', () => {
     for (const [i, newer] of ORDER.entries()) {
@@ -92,7 +98,11 @@ describe('compareNewestFirst', () => {
   });
 
   it('is an order: antisymmetric and transitive', () => {
-    const parts = fc.tuple(fc.nat(3), fc.nat(3), fc.constantFrom('', '-rc.1', '-rc.10', '-beta.2', '+x', '-a'));
+    const parts = fc.tuple(
+      fc.nat(3),
+      fc.nat(3),
+      fc.constantFrom('', '-rc.1', '-rc.10', '-beta.2', '+x', '-a'),
+    );
     const any = fc.option(
       parts.map(([minor, patch, pre]) => release(minor, `v1.${minor}.${patch}${pre}`)),
       { nil: undefined },

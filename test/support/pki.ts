@@ -1,0 +1,59 @@
+// Certificates for one test file: a CA for the proxy's listener, one for the peers, the front-proxy pair, and a CA
+// that nobody trusts. Written to a folder of their own, which goes when the tests have ended.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createCa, issue, type Pair } from '../../src/pki/certificates.ts';
+import { writePair } from '../../src/pki/development-set.ts';
+
+export interface Pki {
+  readonly dir: string;
+  /** PEM of the CA of the proxy's own listener. */
+  readonly ca: string;
+  /** The serving pair of a good peer: `kubernetes.default.svc` and nothing else, by the peer CA. */
+  readonly peer: Pair;
+  /** The certificate a proxy shows to peers. */
+  readonly frontProxy: Pair;
+  /** What `uvip serve` needs besides peers and ports. */
+  readonly flags: readonly string[];
+  /** A serving pair by the CA the proxy trusts peers by. */
+  issuePeer(sans: readonly string[]): Promise<Pair>;
+  /** A pair that names the right things, by a CA that nobody trusts. */
+  issueForeign(sans: readonly string[]): Promise<Pair>;
+  remove(): Promise<void>;
+}
+
+export const PEER_NAME = 'kubernetes.default.svc';
+
+export async function makePki(): Promise<Pki> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'uvip-test-'));
+  const [ca, peerCa, otherCa] = await Promise.all(['ca', 'peer-ca', 'other-ca'].map((cn) => createCa(cn)));
+  const server = (issuer: Pair, sans: readonly string[]) =>
+    issue(issuer, { cn: 'server', sans, usages: ['server'] });
+  const [serving, peer, frontProxy] = await Promise.all([
+    server(ca!, ['localhost', '127.0.0.1']),
+    server(peerCa!, [PEER_NAME]),
+    issue(ca!, { cn: 'front-proxy-client', usages: ['client'] }),
+  ]);
+  await writePair(dir, 'serving', serving, 'w');
+  await writePair(dir, 'front-proxy-client', frontProxy, 'w');
+  await writeFile(path.join(dir, 'peer-ca.crt'), peerCa!.cert);
+  const file = (name: string) => path.join(dir, name);
+  return {
+    dir,
+    ca: ca!.cert,
+    peer,
+    frontProxy,
+    flags: [
+      ...['--bind-address', '127.0.0.1', '--secure-port', '0', '--ops-port', '0'],
+      ...['--tls-cert-file', file('serving.crt'), '--tls-private-key-file', file('serving.key')],
+      ...['--peer-ca-file', file('peer-ca.crt')],
+      ...['--proxy-client-cert-file', file('front-proxy-client.crt')],
+      ...['--proxy-client-key-file', file('front-proxy-client.key')],
+    ],
+    issuePeer: (sans) => server(peerCa!, sans),
+    issueForeign: (sans) => server(otherCa!, sans),
+    remove: () => rm(dir, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,105 @@
+// Which answers say that the peer did not process the request.
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isDoubtful, judgeAnswer, MAX_JUDGED_BYTES } from '../../../src/core/answer.ts';
+import { readRecording } from './recordings.ts';
+
+describe('isDoubtful', () => {
+  it.each<[number, boolean, string | undefined, boolean]>([
+    [429, true, undefined, true],
+    [429, false, undefined, true],
+    [429, false, '60', true],
+    [404, true, undefined, true],
+    [404, true, '19', true],
+    [404, true, '0', true],
+    [404, true, String(MAX_JUDGED_BYTES), true],
+    [404, true, String(MAX_JUDGED_BYTES + 1), false],
+    [429, true, '100000', false],
+    // A 404 of a path that is not a resource is an answer.
+    [404, false, '19', false],
+    [200, true, undefined, false],
+    [403, true, undefined, false],
+    [405, true, undefined, false],
+    [500, true, undefined, false],
+    [503, true, undefined, false],
+    [101, true, undefined, false],
+    // What is no number is not short.
+    [404, true, 'x', false],
+  ])('status %i, resource %s, length %s: %s', (status, isResource, length, want) => {
+    expect(isDoubtful(status, isResource, length)).toBe(want);
+  });
+});
+
+const status = (more: object) =>
+  JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'the server could not find the requested resource',
+    reason: 'NotFound',
+    code: 404,
+    ...more,
+  });
+
+describe('judgeAnswer', () => {
+  it.each<[string, number, string, ReturnType<typeof judgeAnswer>]>([
+    ['shutting down', 429, 'The apiserver is shutting down, please try again later.', 'shuttingDown'],
+    [
+      'the same, with a line feed',
+      429,
+      'The apiserver is shutting down, please try again later.\n',
+      'shuttingDown',
+    ],
+    ['too many requests', 429, 'Too many requests, please try again later.', undefined],
+    ['too many requests, empty', 429, '', undefined],
+    ['nothing served', 404, '404 page not found\n', 'typeMissing'],
+    ['the same, without line feed', 404, '404 page not found', 'typeMissing'],
+    ['a type is missing', 404, status({ details: {} }), 'typeMissing'],
+    ['a type is missing, no details', 404, status({}), 'typeMissing'],
+    ['a type is missing, null details', 404, status({ details: null }), 'typeMissing'],
+    [
+      'an object is missing',
+      404,
+      status({ message: 'pods "p" not found', details: { name: 'p', kind: 'pods' } }),
+      undefined,
+    ],
+    ['the vague message with details', 404, status({ details: { kind: 'pods' } }), undefined],
+    ['another message without details', 404, status({ message: 'pods "p" not found' }), undefined],
+    ['not a Status', 404, status({ kind: 'Error' }), undefined],
+    ['the words in a longer text', 404, 'my app says: 404 page not found', undefined],
+    ['HTML', 404, '<html>404 page not found</html>', undefined],
+    ['JSON null', 404, 'null', undefined],
+    ['JSON that is no object', 404, '"404 page not found"', undefined],
+    ['JSON list', 404, '[]', undefined],
+    ['half a Status', 404, status({}).slice(0, -1), undefined],
+    ['empty', 404, '', undefined],
+    ['the texts under another status', 200, '404 page not found\n', undefined],
+    ['the texts under 503', 503, 'The apiserver is shutting down', undefined],
+  ])('%s', (_, code, body, want) => {
+    expect(judgeAnswer(code, body)).toBe(want);
+  });
+
+  it('knows every 404 that the recorded 1.20.2 gave for a version it only lists', () => {
+    const answers = Object.entries(readRecording('shared-etcd.old.legacy')).flatMap(([path, json]) =>
+      typeof json === 'string' || (json as { kind?: string }).kind === 'Status'
+        ? [[path, json] as const]
+        : [],
+    );
+    expect(answers.length).toBeGreaterThan(20);
+    for (const [path, json] of answers) {
+      const body = typeof json === 'string' ? json : JSON.stringify(json);
+      expect(judgeAnswer(404, body), path).toBe('typeMissing');
+      expect(isDoubtful(404, true, String(body.length))).toBe(true);
+    }
+  });
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(404, 429, 500), fc.oneof(fc.string(), fc.json()), (code, body) => {
+        expect([undefined, 'shuttingDown', 'typeMissing']).toContain(judgeAnswer(code, body));
+      }),
+    );
+  });
+});
