@@ -21,7 +21,7 @@ module.exports = {
     only(
       'config-files-imports',
       '^src/config/files\\.ts$',
-      ['^src/config/', '^src/core/', '^(node:)?(fs|fs/promises|crypto|path)$'],
+      ['^src/config/', '^src/core/', '^(node:)?(fs|fs/promises|crypto|path)$', '^node_modules/yaml/'],
       'files.ts is the one file of config that touches the disk',
     ),
     {

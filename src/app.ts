@@ -3,8 +3,9 @@
 
 import type { Config } from './config/config.ts';
 import { createRequestFilter } from './core/headers.ts';
+import { createAuthorize } from './edge/http/authorize.ts';
 import { createCallerOf } from './edge/http/caller.ts';
-import { openListener } from './edge/http/server.ts';
+import { type Listener, openListener } from './edge/http/server.ts';
 import { etagOf, newAuditId, newInstanceHeader } from './edge/instance.ts';
 import { createLog } from './edge/log.ts';
 import { createMetrics } from './edge/metrics.ts';
@@ -18,18 +19,22 @@ export interface App {
   /** Where clients reach it; differs from the configured port where that is 0. */
   readonly port: number;
   readonly opsPort: number;
-  /** Ends every part; resolves when nothing of it is left. */
-  stop(): Promise<void>;
+  /** Leaves in order (behaviour 9), at once when `now` is aborted; resolves when nothing is left. */
+  stop(now: AbortSignal): Promise<void>;
 }
 
 /** Starts the proxy; resolves when both listeners accept connections. `version` is uvip's own. */
 export async function startApp(config: Config, version: string): Promise<App> {
   const log = createLog(config.log);
   const metrics = createMetrics(version);
+  const instanceHeader = newInstanceHeader();
+  const control = controlSettings(config, instanceHeader);
   const cell = createSnapshotCell();
-  const control = controlSettings(config);
-  const pools = openPeers(config.peers, config, config.frontProxy);
-  const refresher = new Refresher(
+  let leaving = false;
+  const condition = () => ({ snapshot: cell.current(), leaving });
+
+  const peers = openPeers(config.peers, config, config.frontProxy);
+  const state = new Refresher(
     {
       openPeer: (peer) => openPeerClient(peer, control),
       timing: {
@@ -45,37 +50,54 @@ export async function startApp(config: Config, version: string): Promise<App> {
     },
     cell,
   );
-  const current = () => cell.current();
-  const ops = await openOps({ ...config.ops, current, metrics });
-  const listener = await openListener({
-    settings: { ...config.listen, ...config.listen.tls, maxHeaderBytes: config.maxHeaderBytes },
+  const proxying = {
+    forward: { poolsOf: peers.poolsOf, requestTimeoutMs: config.requestTimeoutMs },
+    filter: createRequestFilter(config.requestHeaders),
+    state,
+    metrics,
+  };
+  const ops = await openOps({ ...config.ops, condition, metrics });
+  const listener: Listener = await openListener({
+    settings: {
+      ...config.listen,
+      ...config.listen.tls,
+      clientCa: config.clientCa?.pem,
+      maxHeaderBytes: config.maxHeaderBytes,
+      goawayChance: config.goawayChance,
+      leaving: config.shutdown,
+    },
     handling: {
-      current,
-      state: refresher,
-      metrics,
-      unservedStatus: config.unservedResourceStatus,
-      filter: createRequestFilter(config.requestHeaders),
+      ...proxying,
+      current: () => cell.current(),
+      condition,
       callerOf: createCallerOf(config.requestHeaders),
-      forward: { poolsOf: (peer) => pools.get(peer.name), requestTimeoutMs: config.requestTimeoutMs },
+      authorize: createAuthorize(proxying, config.discoveryAuthorization === 'none'),
+      unservedStatus: config.unservedResourceStatus,
+      instanceHeader,
+      tunnel: { endpointOf: peers.endpointOf, ...config },
+      frontProxy: () => config.frontProxy,
     },
     exchange: { log, metrics, accessLog: config.log.access, newAuditId },
     log,
+    random: Math.random,
   });
-  refresher.start(config.peers);
+  state.start(config.peers);
   log.info({ port: listener.port, opsPort: ops.port, peers: config.peers.map((p) => p.name) }, 'serving');
   return {
     port: listener.port,
     opsPort: ops.port,
-    stop: async () => {
-      await listener.close();
-      await refresher.stop();
-      await pools.destroy();
+    stop: async (now) => {
+      leaving = true;
+      log.info({}, 'leaving');
+      await listener.leave(now);
+      await state.stop();
+      await peers.destroy();
       await ops.close();
     },
   };
 }
 
-function controlSettings(config: Config): ControlSettings {
+function controlSettings(config: Config, instanceHeader: readonly [string, string]): ControlSettings {
   const { frontProxy, requestHeaders, discovery, probe, connectTimeoutMs } = config;
   const [usernameHeader = 'X-Remote-User'] = requestHeaders.username;
   const [groupHeader = 'X-Remote-Group'] = requestHeaders.group;
@@ -87,6 +109,6 @@ function controlSettings(config: Config): ControlSettings {
     discoveryTimeoutMs: discovery.timeoutMs,
     probeTimeoutMs: probe.timeoutMs,
     connectTimeoutMs,
-    instanceHeader: newInstanceHeader(),
+    instanceHeader,
   };
 }

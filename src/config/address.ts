@@ -54,5 +54,8 @@ export const isServerName = (text: string): boolean =>
 export const isPlaceName = (text: string): boolean =>
   text.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(text);
 
+/** Whether this can be the name of a namespace or a Service: an RFC 1123 label. */
+export const isDnsLabel = (text: string): boolean => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text);
+
 /** Whether this is a field name: a token of RFC 9110, section 5.6.2. */
 export const isHeaderName = (text: string): boolean => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(text);

@@ -1,5 +1,6 @@
 // The valid configuration of `uvip serve`, as a type. It holds no logic and no defaults (flags.ts has
 // them); only validate.ts can make a Config, because nobody else can name the brand.
+import type { TrafficDistribution } from '../core/hints.ts';
 import type { Peer } from '../core/peer.ts';
 
 declare const validated: unique symbol;
@@ -12,9 +13,17 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** A peer named by flags: `ca` was read from `caFile`. */
+/** A peer named by flags or by a peer file: `ca` was read from `caFile`. */
 export interface FlagPeer extends Peer {
   readonly caFile: string;
+}
+
+/** What flags say without NAME: for peers that do not say otherwise, whichever source they come from. */
+export interface PeerDefaults {
+  /** Absent where every peer has to have its own; `ca` was read from `caFile`. */
+  readonly ca?: string;
+  readonly caFile?: string;
+  readonly serverName: string;
 }
 
 /** Where a listener binds; `host` carries no brackets, port 0 lets the system choose. */
@@ -36,8 +45,22 @@ export interface Config {
   readonly [validated]: true;
   readonly listen: Bind & { readonly tls: KeyPair };
   readonly ops: Bind;
-  /** At least one; names and addresses are unique. */
+  /** Who may identify by certificate; absent: certificates are not asked for. Implies `frontProxy`. */
+  readonly clientCa?: { readonly file: string; readonly pem: string };
+  readonly discoveryAuthorization: 'peer' | 'none';
+  /** From 0 to 0.02. */
+  readonly goawayChance: number;
+  /** From --peer-address; names and addresses are unique. Empty only where there is a `peerConfig`. */
   readonly peers: readonly FlagPeer[];
+  readonly peerDefaults: PeerDefaults;
+  /** A file that held peers at start (readPeerFile of read-peer-file.ts); they are not in `peers`. */
+  readonly peerConfig?: { readonly file: string };
+  /** The Service to watch; implies `peerDefaults.ca`. */
+  readonly peerEndpointSlices?: { readonly namespace: string; readonly service: string };
+  /** Where this proxy runs. */
+  readonly place: { readonly node?: string; readonly zone?: string };
+  /** Absent: hints of EndpointSlices stand. Without `value` (none, or not known): hints are removed. */
+  readonly trafficDistribution?: { readonly value?: TrafficDistribution };
   readonly frontProxy?: KeyPair;
   readonly requestHeaders: RequestHeaders;
   readonly discovery: {
@@ -57,6 +80,9 @@ export interface Config {
   readonly requestTimeoutMs: number;
   readonly maxHeaderBytes: number;
   readonly unservedResourceStatus: 503 | 404;
+  readonly shutdown: { readonly delayMs: number; readonly timeoutMs: number };
+  /** Whole lines in the user's words, to be logged once at start. */
+  readonly warnings: readonly string[];
   readonly log: {
     readonly level: 'debug' | 'info' | 'warn' | 'error';
     readonly format: 'json' | 'text';
@@ -73,6 +99,11 @@ export type ConfigResult =
 export type FileResult =
   { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string };
 
+/** The documents in a file as plain data (an empty one is null), or what is wrong with it; the path is named. */
+export type DocumentsResult =
+  | { readonly ok: true; readonly documents: readonly unknown[] }
+  | { readonly ok: false; readonly problem: string };
+
 /** How validate.ts reads what flags point at. None of these throws for what a file holds or lacks. */
 export interface FileReader {
   /** One or more PEM certificates: a chain with the leaf first, or a bundle of CAs. */
@@ -81,6 +112,8 @@ export interface FileReader {
   readonly privateKey: (file: string) => FileResult;
   /** One bearer token; the white space around it is removed. */
   readonly token: (file: string) => FileResult;
+  /** YAML, one or more documents, or JSON. */
+  readonly documents: (file: string) => DocumentsResult;
   /** Whether the first certificate of `cert` is for `key`; both are texts that the readers above returned. */
   readonly belongTogether: (cert: string, key: string) => boolean;
 }

@@ -1,108 +1,6 @@
 // The one table of flags of `uvip serve`: parse.ts reads command lines by it, help.ts makes --help and the
 // README's section from it. Adding a flag is adding a row. It never parses, and knows no Config.
-
-/** `value` stands for the value in help; `default` is what a user would type; `absent` says what holds without one. */
-interface Described {
-  readonly value: string;
-  readonly help: string;
-  readonly absent?: string;
-}
-
-interface StringFlag<D extends string | undefined = string | undefined> extends Described {
-  readonly kind: 'string';
-  readonly default: D;
-}
-/** May be repeated; giving it replaces the default. */
-interface ListFlag extends Described {
-  readonly kind: 'list';
-  readonly default: readonly string[];
-}
-/** Limits are included; for durations and bytes they are written as a user would write them. */
-interface DurationFlag extends Described {
-  readonly kind: 'duration';
-  readonly default: string;
-  readonly min: string;
-  readonly max: string;
-}
-interface BytesFlag extends Described {
-  readonly kind: 'bytes';
-  readonly default: string;
-  readonly min: string;
-  readonly max: string;
-}
-interface IntFlag extends Described {
-  readonly kind: 'int';
-  readonly default: string;
-  readonly min: number;
-  readonly max: number;
-}
-interface EnumFlag<V extends string = string> extends Described {
-  readonly kind: 'enum';
-  readonly default: V;
-  readonly values: readonly V[];
-}
-interface BooleanFlag extends Described {
-  readonly kind: 'boolean';
-  readonly default: 'false' | 'true';
-}
-
-export type Flag = StringFlag | ListFlag | DurationFlag | BytesFlag | IntFlag | EnumFlag | BooleanFlag;
-export type FlagTable = Readonly<Record<string, Flag>>;
-
-// Node's longest timer is 2^31-1 ms, about 596 h; 480 h leaves room for 20 % of jitter.
-const LONGEST = '480h';
-
-const text = (value: string, fallback: string, help: string): StringFlag<string> => ({
-  kind: 'string',
-  value,
-  default: fallback,
-  help,
-});
-const optional = (value: string, help: string, absent = 'none'): StringFlag<undefined> => ({
-  kind: 'string',
-  value,
-  default: undefined,
-  help,
-  absent,
-});
-const list = (value: string, fallback: readonly string[], help: string, absent = 'none'): ListFlag => ({
-  kind: 'list',
-  value,
-  default: fallback,
-  help,
-  absent,
-});
-const duration = (fallback: string, help: string, min = '1ms'): DurationFlag => ({
-  kind: 'duration',
-  value: 'DURATION',
-  default: fallback,
-  help,
-  min,
-  max: LONGEST,
-});
-const int = (value: string, fallback: string, range: readonly [number, number], help: string): IntFlag => ({
-  kind: 'int',
-  value,
-  default: fallback,
-  help,
-  min: range[0],
-  max: range[1],
-});
-const bytes = (fallback: string, range: readonly [string, string], help: string): BytesFlag => ({
-  kind: 'bytes',
-  value: 'BYTES',
-  default: fallback,
-  help,
-  min: range[0],
-  max: range[1],
-});
-const oneOf = <const V extends string>(values: readonly V[], fallback: V, help: string): EnumFlag<V> => ({
-  kind: 'enum',
-  value: values.join('|'),
-  default: fallback,
-  values,
-  help,
-});
+import { bytes, duration, fraction, int, list, oneOf, optional, text, type FlagTable } from './flag.ts';
 
 // Port 0 is a free one of the system's choice.
 const PORTS = [0, 65_535] as const;
@@ -112,12 +10,26 @@ const clientListener = {
   'secure-port': int('PORT', '8443', PORTS, 'Port of the client listener; 0 takes any free one.'),
   'tls-cert-file': optional('FILE', 'Its certificate, PEM, with intermediates after it.', 'required'),
   'tls-private-key-file': optional('FILE', 'The key of that certificate, PEM.', 'required'),
+  'client-ca-file': optional(
+    'FILE',
+    'CA bundle; whoever shows a certificate from it is who that names.',
+    'none, client certificates are not asked for',
+  ),
+  'discovery-authorization': oneOf(
+    ['peer', 'none'],
+    'peer',
+    'Who may read the merged discovery: whom a peer lets read its own, or everybody.',
+  ),
   // Under 4 KiB a bearer token does not fit; what is allowed here may be held once per connection.
   'max-header-bytes': bytes('1MiB', ['4KiB', '16MiB'], 'Most a request line and its headers may take.'),
+  // The most that kube-apiserver allows.
+  'goaway-chance': fraction('0', [0, 0.02], 'Share of requests that close their HTTP/2 connection, softly.'),
 };
 
+const NO_OTHER = 'required, unless there is --peer-config';
+
 const peers = {
-  'peer-address': list('[NAME=]HOST:PORT', [], 'A peer; NAME defaults to HOST:PORT. Repeat it.', 'required'),
+  'peer-address': list('[NAME=]HOST:PORT', [], 'A peer; NAME defaults to HOST:PORT. Repeat it.', NO_OTHER),
   'peer-ca-file': list(
     '[NAME=]FILE',
     [],
@@ -131,6 +43,20 @@ const peers = {
   ),
   'peer-node': list('NAME=NODE', [], 'Node a peer runs on.'),
   'peer-zone': list('NAME=ZONE', [], 'Zone a peer runs in.'),
+  'peer-config': optional('FILE', 'Peers as YAML or JSON: a list, or EndpointSlices. Re-read when it changes.'),
+  'peer-endpointslices': optional(
+    'NAMESPACE/SERVICE',
+    'Service whose EndpointSlices are watched for peers, through the peers themselves.',
+  ),
+};
+
+const traffic = {
+  'node-name': optional('NODE', 'Node this proxy runs on.'),
+  zone: optional('ZONE', 'Zone this proxy runs in.'),
+  'peer-traffic-distribution': optional(
+    'PreferSameNode|PreferSameZone|PreferClose',
+    'Peers to prefer. It rewrites the hints of EndpointSlices; PreferClose is deprecated, same as PreferSameZone.',
+  ),
 };
 
 const identity = {
@@ -183,6 +109,11 @@ const forwarding = {
   ),
 };
 
+const leaving = {
+  'shutdown-delay-duration': duration('0s', 'How long we still serve after /readyz has begun to fail.', '0s'),
+  'shutdown-timeout': duration('30s', 'Longest wait for requests in flight, after that delay.', '0s'),
+};
+
 const operations = {
   'ops-bind-address': text('ADDRESS', '127.0.0.1', 'Address the ops listener binds; it speaks plain HTTP.'),
   'ops-port': int('PORT', '8444', PORTS, 'Port of the ops listener; 0 takes any free one.'),
@@ -199,9 +130,11 @@ const operations = {
 export const SECTIONS = {
   'Client listener': clientListener,
   Peers: peers,
+  'Traffic distribution': traffic,
   'Identity towards peers': identity,
   'Watching peers': watching,
   Forwarding: forwarding,
+  Leaving: leaving,
   'Operations and logs': operations,
 } as const satisfies Readonly<Record<string, FlagTable>>;
 
@@ -209,8 +142,10 @@ export const SECTIONS = {
 export const FLAGS = {
   ...clientListener,
   ...peers,
+  ...traffic,
   ...identity,
   ...watching,
   ...forwarding,
+  ...leaving,
   ...operations,
 } as const satisfies FlagTable;

@@ -1,6 +1,7 @@
 // Makes the two texts that describe the flags of `serve` from the table: --help, and the README's tables.
 // It never says anything about a flag that the table does not say.
-import { SECTIONS, type Flag, type FlagTable } from './flags.ts';
+import type { Flag, FlagTable } from './flag.ts';
+import { SECTIONS } from './flags.ts';
 
 const COLUMNS = 80;
 const INDENT = ' '.repeat(8);

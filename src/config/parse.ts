@@ -1,7 +1,7 @@
 // Command line -> typed values by a table of flags. It checks what can be checked of one value by itself;
 // what values mean together, and to which file or peer they point, is validate.ts's business.
 import { parseArgs } from 'node:util';
-import type { Flag, FlagTable } from './flags.ts';
+import type { Flag, FlagTable } from './flag.ts';
 import { nearest } from './nearest.ts';
 import { readValue, type FlagValues } from './value.ts';
 

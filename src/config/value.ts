@@ -1,10 +1,10 @@
 // One text of one flag -> its typed value, or why not. It never sees a command line or another flag.
 import { parseBytes, parseDuration } from './duration.ts';
-import type { Flag, FlagTable } from './flags.ts';
+import type { Flag, FlagTable } from './flag.ts';
 
 type Value<F extends Flag> = F extends { kind: 'list' }
   ? readonly string[]
-  : F extends { kind: 'duration' | 'int' | 'bytes' }
+  : F extends { kind: 'duration' | 'int' | 'fraction' | 'bytes' }
     ? number
     : F extends { kind: 'boolean' }
       ? boolean
@@ -31,6 +31,8 @@ export function readValue(flag: Exclude<Flag, { kind: 'list' }>, text: string): 
       return oneOf(text, flag.values, (word) => word);
     case 'int':
       return inRange(text, flag, { parse: parseInteger, what: 'a whole number' });
+    case 'fraction':
+      return inRange(text, flag, { parse: parseFraction, what: 'a number' });
     case 'duration':
       return inRange(text, flag, { parse: parseDuration, what: 'a duration such as 500ms, 10s or 1m30s' });
     case 'bytes':
@@ -39,6 +41,10 @@ export function readValue(flag: Exclude<Flag, { kind: 'list' }>, text: string): 
 }
 
 const parseInteger = (text: string): number | undefined => (/^\d+$/.test(text) ? Number(text) : undefined);
+
+/** As Go reads floats, without signs, hexadecimal and the like. */
+const parseFraction = (text: string): number | undefined =>
+  /^(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
 
 function oneOf(text: string, words: readonly string[], valueOf: (word: string) => unknown): ValueResult {
   if (words.includes(text)) return { value: valueOf(text) };

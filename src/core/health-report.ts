@@ -12,10 +12,17 @@ interface Check {
   readonly passes: boolean;
 }
 
+/** What our readiness hangs on. */
+export interface Condition {
+  readonly snapshot: RoutingSnapshot;
+  /** We were told to go. */
+  readonly leaving: boolean;
+}
+
 /** `path` is one of the three or `PATH/NAME`; `query` may hold `verbose` and any number of `exclude=NAME`. */
-export function reportHealth(snapshot: RoutingSnapshot, path: string, query: string): HealthReport {
+export function reportHealth(condition: Condition, path: string, query: string): HealthReport {
   const [, endpoint = '', name = ''] = path.split('/');
-  const checks = endpoint === 'livez' ? LIVE : [...LIVE, ...readyChecks(snapshot)];
+  const checks = endpoint === 'livez' ? LIVE : [...LIVE, ...readyChecks(condition)];
   if (name !== '') return reportOne(checks, name);
   const parameters = query.split('&');
   const excluded = new Set(
@@ -33,8 +40,9 @@ export function reportHealth(snapshot: RoutingSnapshot, path: string, query: str
 
 const LIVE: readonly Check[] = [{ name: 'ping', passes: true }];
 
-function readyChecks(snapshot: RoutingSnapshot): readonly Check[] {
+function readyChecks({ snapshot, leaving }: Condition): readonly Check[] {
   return [
+    { name: 'shutdown', passes: !leaving },
     { name: 'peers-read', passes: snapshot.discoveryOpen },
     { name: 'peer-ready', passes: snapshot.peers.some((p) => p.ready) },
   ];

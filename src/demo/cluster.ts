@@ -28,7 +28,7 @@ export interface ClusterOptions {
 }
 
 /** `noticeDelay`: milliseconds until the server serves a new custom resource. */
-export interface ServerPlan {
+interface ServerPlan {
   readonly name: string;
   readonly release: ReleaseName;
   readonly noticeDelay?: number;
@@ -52,7 +52,7 @@ export interface SimulatedCluster {
 }
 
 /** Oldest to newest: each pair of them differs in what it serves. */
-export const DEFAULT_SERVERS: readonly ServerPlan[] = [
+const DEFAULT_SERVERS: readonly ServerPlan[] = [
   { name: 'old', release: '1.20', noticeDelay: 100 },
   { name: 'middle', release: '1.34', noticeDelay: 250 },
   { name: 'new', release: '1.36', noticeDelay: 400 },
@@ -91,7 +91,15 @@ export async function startSimulatedCluster(options: ClusterOptions): Promise<Si
   for (const { noticeDelay = 100, ...plan } of plans) {
     servers.push(new SimulatedServer({ ...common, ...plan, noticeDelay }));
   }
-  await Promise.all(servers.map((each) => each.start()));
+  const stop = async () => {
+    await Promise.all(servers.map((each) => each.stop()));
+  };
+  const starts = await Promise.allSettled(servers.map((each) => each.start()));
+  const failed = starts.find((each) => each.status === 'rejected');
+  if (failed !== undefined) {
+    await stop();
+    throw failed.reason;
+  }
 
   const file = (name: string) => path.join(dir, name);
   return {
@@ -112,9 +120,7 @@ export async function startSimulatedCluster(options: ClusterOptions): Promise<Si
       }
       return found;
     },
-    stop: async () => {
-      await Promise.all(servers.map((each) => each.stop()));
-    },
+    stop,
   };
 }
 

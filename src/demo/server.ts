@@ -91,7 +91,7 @@ export class SimulatedServer {
     this.#release = release;
   }
 
-  /** Resolves once it accepts connections. */
+  /** Resolves once it accepts connections; a start that failed can be tried again. */
   async start(): Promise<void> {
     if (this.running) {
       return;
@@ -110,10 +110,15 @@ export class SimulatedServer {
       socket.once('close', () => this.#sockets.delete(socket));
     });
     listener.on('request', (request, response) => void this.#serve(request, response));
-    listener.listen(this.#port, host);
-    await once(listener, 'listening');
-    this.#port = (listener.address() as AddressInfo).port;
     this.#listener = listener;
+    try {
+      listener.listen(this.#port, host);
+      await once(listener, 'listening');
+    } catch (error) {
+      this.#listener = undefined;
+      throw error;
+    }
+    this.#port = (listener.address() as AddressInfo).port;
     this.#customResources.start();
     this.#options.log?.info(
       { server: this.name, release: this.#release, url: this.url },

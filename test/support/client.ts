@@ -56,7 +56,7 @@ function answerOf(status: number, raw: readonly string[], body: Buffer): Answer 
     body,
     text,
     get json(): unknown {
-      return JSON.parse(text);
+      return JSON.parse(text) as unknown;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import type { Pair } from '../../src/pki/certificates.ts';
 import {
   type DocumentSource,
@@ -143,7 +143,8 @@ export class FakePeer {
   }
 
   #serve(message: IncomingMessage, response: ServerResponse): void {
-    const socket = message.socket as TLSSocket;
+    const { socket } = message;
+    if (!(socket instanceof TLSSocket)) throw new Error('not over TLS');
     const request = record(message, response, socket);
     this.requests.push(request);
     response.setHeader('X-Peer', this.name);

@@ -15,8 +15,10 @@ export interface Pki {
   readonly peer: Pair;
   /** The certificate a proxy shows to peers. */
   readonly frontProxy: Pair;
-  /** What `uvip serve` needs besides peers and ports. */
+  /** What `uvip serve` needs besides peers. */
   readonly flags: readonly string[];
+  /** Flags for the front-proxy certificate. */
+  readonly frontProxyFlags: readonly string[];
   /** A serving pair by the CA the proxy trusts peers by. */
   issuePeer(sans: readonly string[]): Promise<Pair>;
   /** A pair that names the right things, by a CA that nobody trusts. */
@@ -49,6 +51,8 @@ export async function makePki(): Promise<Pki> {
       ...['--bind-address', '127.0.0.1', '--secure-port', '0', '--ops-port', '0'],
       ...['--tls-cert-file', file('serving.crt'), '--tls-private-key-file', file('serving.key')],
       ...['--peer-ca-file', file('peer-ca.crt')],
+    ],
+    frontProxyFlags: [
       ...['--proxy-client-cert-file', file('front-proxy-client.crt')],
       ...['--proxy-client-key-file', file('front-proxy-client.key')],
     ],

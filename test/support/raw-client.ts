@@ -1,6 +1,7 @@
 // A client that speaks bytes over TLS to a port on loopback, half-open, verified. Parses nothing.
 
 import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { RawConnection } from './raw-connection.ts';
 import { SERVER_NAME, testPki } from './test-pki.ts';
@@ -9,12 +10,11 @@ import { SERVER_NAME, testPki } from './test-pki.ts';
 export async function connectRaw(port: number, options: ConnectionOptions = {}): Promise<RawConnection> {
   const { ca } = await testPki();
   const socket = connect({
-    host: '127.0.0.1',
-    port,
+    // Half-open comes from the TCP socket, and so does the way to reset it.
+    socket: connectTcp({ host: '127.0.0.1', port, allowHalfOpen: true }),
     ca: ca.cert,
     servername: SERVER_NAME,
     ALPNProtocols: ['http/1.1'],
-    allowHalfOpen: true,
     ...options,
   });
   const connection = new RawConnection(socket);

@@ -13,8 +13,9 @@ export class RawConnection {
   /** Resolves when nothing more will come, with how it ended. */
   readonly ending: Promise<Ending>;
   readonly #chunks: Buffer[] = [];
+  #bytes = 0;
   #reading = false;
-  #wake: (() => void) | undefined;
+  readonly #waiting = new Set<() => void>();
   #ended: Ending | undefined;
 
   constructor(socket: TLSSocket) {
@@ -24,10 +25,12 @@ export class RawConnection {
       const finish = (ending: Ending) => {
         this.#ended ??= ending;
         resolve(this.#ended);
-        this.#wake?.();
+        this.#wake();
       };
       socket.once('end', () => {
-        finish('end');
+        // libuv calls a reset that comes together with data an end; the kernel knows better.
+        const gone = !socket.writableEnded && this.#tcp?.remoteAddress === undefined;
+        finish(gone ? 'broken' : 'end');
       });
       socket.once('close', () => {
         finish('broken');
@@ -43,10 +46,9 @@ export class RawConnection {
 
   /** Waits until `text` has come; resolves with everything up to and with it, and keeps what is behind. */
   async readUntil(text: string): Promise<string> {
-    const all = await this.#when((received) => received.includes(text));
-    const end = all.indexOf(text) + Buffer.byteLength(text, 'latin1');
-    this.#chunks.splice(0, this.#chunks.length, all.subarray(end));
-    return all.toString('latin1', 0, end);
+    await this.#when(() => this.received.includes(text));
+    const end = this.received.indexOf(text) + Buffer.byteLength(text, 'latin1');
+    return this.#take(end).toString('latin1');
   }
 
   /** Waits for one message head. */
@@ -56,9 +58,8 @@ export class RawConnection {
 
   /** Waits for exactly so many bytes. */
   async readBytes(count: number): Promise<Buffer> {
-    const all = await this.#when((received) => received.length >= count);
-    this.#chunks.splice(0, this.#chunks.length, all.subarray(count));
-    return all.subarray(0, count);
+    await this.#when(() => this.#bytes >= count);
+    return this.#take(count);
   }
 
   /** Waits for the end; resolves with all that came and was not taken before. */
@@ -79,9 +80,7 @@ export class RawConnection {
 
   /** RST, as when a process dies with unread data. */
   reset(): void {
-    // TLSSocket.resetAndDestroy throws; the TCP socket underneath does it.
-    const tcp = (this.socket as unknown as { _parent?: unknown })._parent;
-    if (tcp instanceof Socket) tcp.resetAndDestroy();
+    this.#tcp?.resetAndDestroy(); // TLSSocket.resetAndDestroy throws
     this.socket.destroy();
   }
 
@@ -94,20 +93,42 @@ export class RawConnection {
     this.#reading = true;
     this.socket.on('data', (chunk: Buffer) => {
       this.#chunks.push(chunk);
-      this.#wake?.();
+      this.#bytes += chunk.length;
+      this.#wake();
     });
   }
 
-  async #when(enough: (received: Buffer) => boolean): Promise<Buffer> {
-    for (;;) {
-      const { received } = this;
-      if (enough(received)) return received;
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  #take(count: number): Buffer {
+    const all = this.received;
+    this.#chunks.splice(0, this.#chunks.length, all.subarray(count));
+    this.#bytes -= count;
+    return all.subarray(0, count);
+  }
+
+  async #when(enough: () => boolean): Promise<void> {
+    this.#read();
+    while (!enough()) {
       if (this.#ended !== undefined) {
-        throw new Error(`the connection ended (${this.#ended}) after: ${received.toString('latin1')}`);
+        const got = this.received.toString('latin1').slice(0, 500);
+        throw new Error(`the connection ended (${this.#ended}) after: ${got}`);
       }
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        const wake = () => {
+          this.#waiting.delete(wake);
+          resolve();
+        };
+        this.#waiting.add(wake);
       });
     }
+  }
+
+  /** The TCP socket under the TLS one; Node has no public way to it. */
+  get #tcp(): Socket | undefined {
+    const { _parent } = this.socket as unknown as { _parent?: unknown };
+    return _parent instanceof Socket ? _parent : undefined;
   }
 }

@@ -22,20 +22,31 @@ export interface SnapshotView {
 
 export interface RunningProxy extends Target {
   readonly opsPort: number;
-  snapshot(): Promise<SnapshotView>;
-  ops(path: string): Promise<{ readonly status: number; readonly text: string }>;
+  readonly snapshot: () => Promise<SnapshotView>;
+  readonly ops: (path: string) => Promise<{ readonly status: number; readonly text: string }>;
   /** Resolves when all peers are ready and were read. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
 
+/** How the proxy shows itself to peers: by its front-proxy certificate (default), or without one. */
+export interface Showing {
+  readonly frontProxy: boolean;
+}
+
+type StartProxy = (
+  peers: readonly (FakePeer | string)[],
+  flags?: readonly string[],
+  showing?: Showing,
+) => Promise<RunningProxy>;
+
 export interface Stage {
   readonly pki: Pki;
   peer(description: PeerDescription): Promise<FakePeer>;
   /** A proxy in front of `peers` that has read them all. */
-  proxy(peers: readonly (FakePeer | string)[], flags?: readonly string[]): Promise<RunningProxy>;
+  readonly proxy: StartProxy;
   /** The same, handed over before it has read anything. */
-  youngProxy(peers: readonly (FakePeer | string)[], flags?: readonly string[]): Promise<RunningProxy>;
+  readonly youngProxy: StartProxy;
   h2(target: Target): H2Client;
   raw(target: Target): RawClient;
 }
@@ -67,8 +78,9 @@ export function useStage(): Stage {
     await pki?.remove();
   });
   const made = (): Pki => pki ?? fail('the stage is not set before beforeAll');
-  const youngProxy: Stage['youngProxy'] = async (peers, flags = []) => {
-    const proxy = await startProxy(made(), [...QUICK, ...peers.flatMap(addressOf), ...flags]);
+  const youngProxy: StartProxy = async (peers, flags = [], { frontProxy } = { frontProxy: true }) => {
+    const shown = frontProxy ? made().frontProxyFlags : [];
+    const proxy = await startProxy(made(), [...shown, ...QUICK, ...peers.flatMap(addressOf), ...flags]);
     stops.push(() => proxy.stop());
     return proxy;
   };
@@ -83,8 +95,8 @@ export function useStage(): Stage {
       return peer;
     },
     youngProxy,
-    proxy: async (peers, flags) => {
-      const proxy = await youngProxy(peers, flags);
+    proxy: async (...args) => {
+      const proxy = await youngProxy(...args);
       await proxy.settled();
       return proxy;
     },

@@ -2,7 +2,7 @@
 // Objects in the store are never changed in place; whoever changes one works on a copy.
 
 /** ObjectMeta, as far as the servers themselves use it. */
-export interface ObjectMeta {
+interface ObjectMeta {
   name: string;
   namespace?: string;
   generateName?: string;

@@ -28,7 +28,7 @@ export interface Showing {
   readonly socket: Pick<TLSSocket, 'authorized' | 'getPeerCertificate'>;
 }
 
-export const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 /**
  * The caller: the first of front proxy, client certificate and token that holds. A certificate wins over a token.
@@ -84,11 +84,7 @@ function isShown(certificate: object | undefined): boolean {
 
 function byFrontProxy(credentials: Credentials, showing: Showing, certificate?: Verified): User | undefined {
   const name = showing.headers['x-remote-user'];
-  if (
-    certificate?.root !== fingerprintOf(credentials.frontProxyCa) ||
-    typeof name !== 'string' ||
-    name === ''
-  ) {
+  if (typeof name !== 'string' || name === '' || !isOf(credentials.frontProxyCa, certificate)) {
     return undefined;
   }
   return {
@@ -99,7 +95,7 @@ function byFrontProxy(credentials: Credentials, showing: Showing, certificate?: 
 }
 
 function byCertificate(credentials: Credentials, certificate?: Verified): User | undefined {
-  if (certificate?.root !== fingerprintOf(credentials.clientCa)) {
+  if (!isOf(credentials.clientCa, certificate)) {
     return undefined;
   }
   // Node's types say string, but a subject with two O gives an array, and one without CN none.
@@ -118,8 +114,12 @@ function byToken({ tokens }: Credentials, authorization: string | undefined): Us
   return scheme?.toLowerCase() === 'bearer' && token !== undefined ? tokens.get(token) : undefined;
 }
 
-function fingerprintOf(ca: string): string {
-  return new X509Certificate(ca).fingerprint256;
+function isOf(ca: string, certificate: Verified | undefined): certificate is Verified {
+  // Reading the CA takes longer than all else here: not for callers without a certificate.
+  if (certificate === undefined) {
+    return false;
+  }
+  return certificate.root === new X509Certificate(ca).fingerprint256;
 }
 
 /** Impersonate-User and -Group, for administrators only (a real server asks RBAC). */
@@ -156,8 +156,17 @@ function valuesOf(showing: Showing, header: string): string[] {
 function extraOf(showing: Showing, prefix: string): Record<string, string[]> {
   const extra: Record<string, string[]> = {};
   for (const [name, value] of pairsOf(showing).filter(([each]) => each.startsWith(prefix))) {
-    const key = decodeURIComponent(name.slice(prefix.length));
+    const key = unescaped(name.slice(prefix.length));
     extra[key] = [...(extra[key] ?? []), value];
   }
   return extra;
+}
+
+/** Keys are percent-encoded; one that is not stands as it is. */
+function unescaped(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
 }

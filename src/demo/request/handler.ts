@@ -43,17 +43,19 @@ export function handle(context: Context, incoming: Incoming): Answer {
 
 function answer(context: Context, incoming: Incoming): Answer {
   const user = authenticate(context.credentials, incoming);
-  const url = new URL(incoming.url, 'https://simulated.invalid');
-  const target = parseTarget(url.pathname);
+  // Not by way of URL, which would resolve `..` and the like: a target is taken as it was sent.
+  const [path = '', ...search] = incoming.url.split('?');
+  const query = new URLSearchParams(search.join('?'));
+  const target = parseTarget(path);
   if (target.kind === 'resource') {
-    return serveResource(context, incoming, { user, target, query: url.searchParams });
+    return serveResource(context, incoming, { user, target, query });
   }
   authorize(user, { kind: 'path', verb: incoming.method.toLowerCase(), path: target.path });
   return serveDocument(context.served, {
     segments: target.segments,
     accept: incoming.headers.accept,
     ifNoneMatch: incoming.headers['if-none-match'],
-    query: url.searchParams,
+    query,
   });
 }
 

@@ -26,22 +26,27 @@ export function sendAnswer(reply: Reply, answer: OwnAnswer): void {
   reply.end([]);
 }
 
-/** Answers a failure; returns the status that was sent. */
-export function sendFailure(reply: Reply, failure: Failure, auditId: string, headOnly: boolean): number {
+/** Where a failure goes, and what names it in the logs. */
+export interface Failing {
+  readonly reply: Reply;
+  readonly auditId: string;
+  readonly headOnly: boolean;
+}
+
+/** Answers a failure, with `headers` besides those of its own. */
+export function sendFailure({ reply, auditId, headOnly }: Failing, failure: Failure, headers: readonly string[]): void {
   const { status, retryAfter, json } = toStatus(failure);
   sendAnswer(reply, {
     status,
     contentType: 'application/json',
     body: Buffer.from(json),
     headers: [
-      ...(auditId === '' ? [] : ['Audit-Id', auditId]),
-      'Cache-Control',
-      'no-cache, private',
+      ...['Audit-Id', auditId, 'Cache-Control', 'no-cache, private'],
       ...(retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)]),
+      ...headers,
     ],
     headOnly,
   });
-  return status;
 }
 
 /** A plain text answer. */

@@ -8,7 +8,7 @@ import type { Identity } from '../../core/identity.ts';
 const COMMON_NAME = '2.5.4.3';
 const ORGANIZATION = '2.5.4.10';
 // Not among forge's names (X.680 section 8.4, tag 20).
-const T61STRING: forge.asn1.Type = 20;
+const T61STRING = 20 as forge.asn1.Type;
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 /**

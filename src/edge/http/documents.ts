@@ -18,7 +18,7 @@ export interface DocumentDeps {
   readonly refreshWanted: (groupVersion: string, patienceMs: number) => Promise<void>;
   readonly served: (found: boolean) => void;
   /** Takes the request to one peer, for that peer's own document. */
-  readonly passThrough: (exchange: Exchange) => Promise<void>;
+  readonly passThrough: () => Promise<void>;
 }
 
 // These two are never 404: client-go takes that for "no core group" and goes on without it (discovery_client.go).
@@ -36,7 +36,7 @@ export async function serveDocument(exchange: Exchange, path: string, deps: Docu
   if (form === undefined) {
     exchange.fail({ code: 'NOT_ACCEPTABLE' });
   } else if (form === 'nopeer') {
-    await deps.passThrough(exchange);
+    await deps.passThrough();
   } else {
     const document = await find(`${form} ${path}`, path, deps);
     if (document !== undefined) await send(exchange, document);

@@ -34,7 +34,8 @@ export class Exchange {
   #status = CLIENT_GONE;
   #retried = false;
   #over = false;
-  #clientGone: (() => void) | undefined;
+  #cut: (() => void) | undefined;
+  #whenOver: (() => void) | undefined;
 
   constructor(request: ClientRequest, response: ClientResponse, target: string, deps: ExchangeDeps) {
     this.target = target;
@@ -85,10 +86,24 @@ export class Exchange {
     if (this.request.headers.expect !== undefined) this.response.writeContinue();
   }
 
-  /** Calls back if the client leaves before the response has ended. */
-  onClientGone(then: () => void): void {
-    this.#clientGone = then;
+  /** Calls back if the client leaves, or we do, before the response has ended: what is under way is to be cut. */
+  onCut(then: () => void): void {
+    this.#cut = then;
     if (this.#over) then();
+  }
+
+  /** Calls back once, when it is over. */
+  onOver(then: () => void): void {
+    this.#whenOver = then;
+  }
+
+  /** We leave: a stream ends as if it were complete, which a watch may at any time. */
+  endCleanly(): void {
+    this.#cut?.();
+    if (this.#isOver()) return; // a tunnel says so by itself
+    if (this.reply.started) this.reply.end([]);
+    else this.fail({ code: 'SHUTTING_DOWN' });
+    this.ended();
   }
 
   /** A peer's answer is on its way; `ended` follows. */
@@ -104,12 +119,12 @@ export class Exchange {
     this.#deps.log.warn(fields, 'attempt at a peer failed');
   }
 
-  /** Answers with a failure and ends. */
-  fail(failure: Failure): void {
+  /** Answers with a failure, with `headers` besides, and ends. */
+  fail(failure: Failure, headers: readonly string[] = []): void {
     const row = FAILURES[failure.code];
     this.#deps.metrics.failed(row.label);
     if (this.reply.started) this.reply.reset();
-    else sendFailure(this.reply, failure, this.auditId, this.headOnly);
+    else sendFailure(this, failure, headers);
     this.ended(row.status);
   }
 
@@ -125,12 +140,17 @@ export class Exchange {
     if (this.longRunning) metrics.longRunning(this.#info?.subresource || verb, -1);
     else metrics.took(verb, ms / 1000);
     if (this.#isWorthALine(ms)) this.#writeAccessLine(ms);
+    this.#whenOver?.();
+  }
+
+  #isOver(): boolean {
+    return this.#over; // a call, so that it is read again after a callback
   }
 
   #closed(): void {
     if (this.#over) return;
     this.ended();
-    this.#clientGone?.();
+    this.#cut?.();
   }
 
   #isWorthALine(ms: number): boolean {

@@ -1,99 +1,128 @@
-// One request from its head to its answer, downhill: what it asks for, what to do with it, do it. The only place
-// that reads the current snapshot for a request, and it does so once, unless the type was unknown and the peers
-// were asked again.
+// One request from its head to its answer, downhill: what it asks for, who asks, what to do with it, do it. The
+// only place that reads the current snapshot for a request, and it does so once, unless the type was unknown and
+// the peers were asked again.
 
-import { parseRequestInfo, type RequestInfo } from '../../core/request-info.ts';
-import { reportHealth } from '../../core/health-report.ts';
+import { type Condition, reportHealth } from '../../core/health-report.ts';
+import { parseRequestInfo } from '../../core/request-info.ts';
 import { type Decision, route } from '../../core/route.ts';
 import type { RoutingSnapshot } from '../../core/snapshot.ts';
-import type { StateRequests } from '../../state/ports.ts';
 import { sendAnswer, sendText } from './answers.ts';
-import { callerHash } from './caller.ts';
+import type { Authorize } from './authorize.ts';
+import type { Caller, CallerOf } from './caller.ts';
 import { serveDocument, UNKNOWN_PATIENCE_MS } from './documents.ts';
 import type { Exchange } from './exchange.ts';
-import { proxy, type ProxyDeps } from './proxy.ts';
+import { type Identified, proxy, type ProxyDeps } from './proxy.ts';
 
 export interface HandleDeps extends ProxyDeps {
   readonly current: () => RoutingSnapshot;
-  readonly state: StateRequests;
+  readonly condition: () => Condition;
+  readonly callerOf: CallerOf;
+  readonly authorize: Authorize;
   readonly unservedStatus: 503 | 404;
+  /** Our own requests to peers carry it; a client's that does has come round in a circle. */
+  readonly instanceHeader: readonly [name: string, value: string];
 }
 
-/** Answers one request. Never throws: what goes wrong is answered, or the stream is broken. */
+type Unknown = Extract<Decision, { kind: 'unknown' }>;
+/** A decision that can be carried out. */
+type Known = Exclude<Decision, Unknown>;
+
+/** Answers one request. What goes wrong is answered too, or the stream is broken. */
 export async function handle(exchange: Exchange, deps: HandleDeps): Promise<void> {
+  const one = identify(exchange, deps);
+  if (one === undefined) return;
+  const decision = decide(one, deps);
+  if (decision.kind === 'unknown') await carryOut(await askAgain(decision, one, deps), one, deps);
+  else await carryOut(decision, one, deps);
+}
+
+/** What is asked for and by whom; undefined where the request was refused at the door. */
+export function identify(exchange: Exchange, deps: HandleDeps): Identified | undefined {
+  const [instanceName, instance] = deps.instanceHeader;
+  if (exchange.request.headers[instanceName] === instance) {
+    exchange.fail({ code: 'LOOP' });
+    return undefined;
+  }
   const parsed = parseRequestInfo(exchange.method, exchange.target);
   if (!parsed.ok) {
     exchange.fail(parsed.failure);
-    return;
+    return undefined;
   }
-  const { info } = parsed;
-  exchange.info = info;
-  await carryOut(decide(exchange, info, deps), exchange, info, deps);
+  exchange.understood(parsed.info);
+  const caller: Caller = deps.callerOf(exchange.request);
+  if (caller.unauthenticated) {
+    exchange.fail({ code: 'UNAUTHORIZED' });
+    return undefined;
+  }
+  return { exchange, info: parsed.info, caller };
 }
 
-function decide(exchange: Exchange, info: RequestInfo, deps: HandleDeps): Decision {
-  return route(deps.current(), info, {
-    caller: callerHash(exchange.request),
-    query: exchange.query,
-    unservedStatus: deps.unservedStatus,
-  });
+function decide({ exchange, info, caller }: Identified, deps: HandleDeps): Decision {
+  const { query } = exchange;
+  return route(deps.current(), info, { caller: caller.hash, query, unservedStatus: deps.unservedStatus });
 }
 
-async function carryOut(
-  decision: Decision,
-  exchange: Exchange,
-  info: RequestInfo,
-  deps: HandleDeps,
-): Promise<void> {
+/** The decision once the peers have been asked again where that may help. */
+export async function decideWithPatience(one: Identified, deps: HandleDeps): Promise<Known> {
+  const decision = decide(one, deps);
+  return decision.kind === 'unknown' ? askAgain(decision, one, deps) : decision;
+}
+
+/** Waits for the peers to be read again, at most a second, and decides by what they say then. */
+async function askAgain(first: Unknown, one: Identified, deps: HandleDeps): Promise<Known> {
+  const deadline = performance.now() + UNKNOWN_PATIENCE_MS;
+  let decision: Decision = first;
+  while (decision.kind === 'unknown' && performance.now() < deadline) {
+    await deps.state.refreshWanted(decision.groupVersion, deadline - performance.now());
+    decision = decide(one, deps);
+  }
+  return decision.kind === 'unknown' ? { kind: 'refuse', failure: decision.failure } : decision;
+}
+
+export async function carryOut(decision: Known, one: Identified, deps: HandleDeps): Promise<void> {
+  const { exchange } = one;
   switch (decision.kind) {
     case 'peers':
-      return proxy(exchange, info, decision.candidates, deps);
+      return proxy(one, decision.candidates, deps);
     case 'document':
-      return serveDocument(exchange, decision.path, {
-        current: deps.current,
-        refreshWanted: (groupVersion, patienceMs) => deps.state.refreshWanted(groupVersion, patienceMs),
-        served: deps.metrics.documentServed,
-        passThrough: (one) => passThrough(one, info, deps),
-      });
-    case 'unknown':
-      return carryOut(await askAgain(decision.groupVersion, exchange, info, deps), exchange, info, deps);
+      return answerDocument(decision.path, one, deps);
     case 'refuse':
       exchange.fail(decision.failure);
       return;
     case 'health':
-      answerHealth(exchange, info, deps.current());
+      answerHealth(one, deps.condition());
       return;
     case 'redirect':
       redirect(exchange, decision.location);
   }
 }
 
-/** Waits for the peers to be read again, at most a second, and decides by what they say then. */
-async function askAgain(
-  groupVersion: string,
-  exchange: Exchange,
-  info: RequestInfo,
-  deps: HandleDeps,
-): Promise<Decision> {
-  const deadline = performance.now() + UNKNOWN_PATIENCE_MS;
-  let decision = decide(exchange, info, deps);
-  while (decision.kind === 'unknown' && performance.now() < deadline) {
-    await deps.state.refreshWanted(groupVersion, deadline - performance.now());
-    decision = decide(exchange, info, deps);
+async function answerDocument(path: string, one: Identified, deps: HandleDeps): Promise<void> {
+  const { exchange } = one;
+  const ready = () => deps.current().peers.filter((peer) => peer.ready);
+  const refusal = await deps.authorize(one, ready());
+  if (refusal !== undefined) {
+    exchange.reply.head(refusal.status, '', refusal.headers);
+    if (!exchange.headOnly) exchange.reply.write(refusal.body);
+    exchange.reply.end([]);
+    exchange.ended(refusal.status);
+    return;
   }
-  return decision.kind === 'unknown' ? { kind: 'refuse', failure: decision.failure } : decision;
+  await serveDocument(exchange, path, {
+    current: deps.current,
+    refreshWanted: (groupVersion, patienceMs) => deps.state.refreshWanted(groupVersion, patienceMs),
+    served: deps.metrics.documentServed,
+    passThrough: async () => {
+      deps.metrics.nopeerAsked();
+      const candidates = ready(); // the newest first, which says most
+      if (candidates.length > 0) await proxy(one, candidates, deps);
+      else exchange.fail({ code: 'NO_READY_PEER' });
+    },
+  });
 }
 
-/** One peer's own document: the newest ready one's, which says most. */
-async function passThrough(exchange: Exchange, info: RequestInfo, deps: HandleDeps): Promise<void> {
-  deps.metrics.nopeerAsked();
-  const candidates = deps.current().peers.filter((peer) => peer.ready);
-  if (candidates.length > 0) await proxy(exchange, info, candidates, deps);
-  else exchange.fail({ code: 'NO_READY_PEER' });
-}
-
-function answerHealth(exchange: Exchange, info: RequestInfo, snapshot: RoutingSnapshot): void {
-  const { status, text } = reportHealth(snapshot, info.path, exchange.query);
+function answerHealth({ exchange, info }: Identified, condition: Condition): void {
+  const { status, text } = reportHealth(condition, info.path, exchange.query);
   sendText(exchange.reply, status, text, exchange.headOnly);
   exchange.ended(status);
 }

@@ -44,7 +44,7 @@ export async function proxy(one: Identified, candidates: readonly SnapshotPeer[]
     vouched: caller.identity !== undefined,
   };
   const forwarding = new Forwarding(deps.forward, outgoing, exchange.reply, eventsOf(one, deps));
-  exchange.onClientGone(() => {
+  exchange.onCut(() => {
     forwarding.cancel();
   });
   forwarding.start(candidates);

@@ -64,8 +64,7 @@ class Http1Reply implements Reply {
   }
 
   reset(): void {
-    this.#response.socket?.resetAndDestroy();
-    this.#response.destroy();
+    this.#response.destroy(); // without the last chunk, and without TLS's farewell: the client sees a broken stream
   }
 
   drained(then: () => void): void {

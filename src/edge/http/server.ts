@@ -1,37 +1,41 @@
 // The client listener: TLS, HTTP/2 and HTTP/1.1 on one port by ALPN, every request into the same pipeline. Owns
-// sockets and their limits; what becomes of a request is handle.ts.
+// sockets and their limits; what becomes of a request is handle.ts, how it all ends is leaving.ts.
 
-import {
-  createSecureServer,
-  type Http2SecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-} from 'node:http2';
-import type { AddressInfo } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { createSecureServer, type Http2SecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { toStatus } from '../../core/status.ts';
+import { Connections } from './connections.ts';
 import { Exchange, type ExchangeDeps } from './exchange.ts';
 import { handle, type HandleDeps } from './handle.ts';
+import { Leaving, type LeavingTimes } from './leaving.ts';
+import { handleUpgrade, type UpgradeDeps } from './upgrade.ts';
 
 export interface ListenerSettings {
   readonly host: string;
   readonly port: number;
   readonly cert: string;
   readonly key: string;
+  /** Who may identify by certificate; without it none is asked for. */
+  readonly clientCa: string | undefined;
   readonly maxHeaderBytes: number;
+  readonly goawayChance: number;
+  readonly leaving: LeavingTimes;
 }
 
 export interface ListenerDeps {
   readonly settings: ListenerSettings;
-  readonly handling: HandleDeps;
+  readonly handling: HandleDeps & UpgradeDeps;
   readonly exchange: ExchangeDeps;
   readonly log: FastifyBaseLogger;
+  readonly random: () => number;
 }
 
 export interface Listener {
   readonly port: number;
-  /** No new connections; those that are open are cut. */
-  close(): Promise<void>;
+  /** Ends in order (behaviour 9); an abort of `now` ends it at once. */
+  leave(now: AbortSignal): Promise<void>;
 }
 
 // Go's server keeps idle connections 90 s for kube-apiserver; clients are used to that.
@@ -45,29 +49,32 @@ const MAX_HEADER_PAIRS = 16_384;
 
 /** Opens the listener; resolves when it accepts connections. */
 export async function openListener(deps: ListenerDeps): Promise<Listener> {
-  const server = createServer(deps.settings);
-  const sockets = trackSockets(server);
-  const app = createApp(server, deps);
+  const { settings } = deps;
+  const server = createServer(settings);
+  const connections = new Connections(server);
+  const leaving = new Leaving(connections, settings.leaving);
+  const app = createApp(server, deps, leaving);
+  onUpgrade(server, deps, leaving);
+  refuseAtTheDoor(server);
+  if (settings.goawayChance > 0) connections.sendGoaways(settings.goawayChance, deps.random);
   await app.ready();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(deps.settings.port, deps.settings.host, () => {
+    server.listen(settings.port, settings.host, () => {
       server.off('error', reject);
       resolve();
     });
   });
   return {
     port: (server.address() as AddressInfo).port,
-    close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      for (const socket of sockets) socket.destroy();
-      await closed;
+    leave: async (now) => {
+      await leaving.leave(now);
       await app.close();
     },
   };
 }
 
-function createServer({ cert, key, maxHeaderBytes }: ListenerSettings): Http2SecureServer {
+function createServer({ cert, key, clientCa, maxHeaderBytes }: ListenerSettings): Http2SecureServer {
   const server = createSecureServer({
     cert,
     key,
@@ -75,47 +82,82 @@ function createServer({ cert, key, maxHeaderBytes }: ListenerSettings): Http2Sec
     ALPNProtocols: ['h2', 'http/1.1'],
     maxHeaderListPairs: MAX_HEADER_PAIRS,
     settings: { maxHeaderListSize: maxHeaderBytes, maxConcurrentStreams: MAX_STREAMS },
-    // What HTTP/1.1 connections take from the same options.
-    ...{
-      maxHeaderSize: maxHeaderBytes,
-      keepAliveTimeout: IDLE_MS,
-      headersTimeout: HEADERS_MS,
-      requestTimeout: 0,
-    },
+    // Asked for, not insisted on: who shows none may have a token, and a bad one is answered 401, not cut off.
+    ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
   });
-  server.setTimeout(0);
-  return server;
+  // HTTP/1.1's side of the same server takes these from the object, and has defaults of its own for some.
+  return Object.assign(server, {
+    maxHeaderSize: maxHeaderBytes,
+    maxHeadersCount: 0,
+    keepAliveTimeout: IDLE_MS,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: 0,
+    timeout: 0,
+  });
 }
 
+type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
 /** Fastify on the given server: one route for every target and method, so that it never parses or decodes one. */
-function createApp(server: Http2SecureServer, { handling, exchange, log }: ListenerDeps): FastifyInstance {
+function createApp(server: Http2SecureServer, deps: ListenerDeps, leaving: Leaving): FastifyInstance {
   const app = Fastify({
     logger: false, // a child logger a request is dear, and no request is logged by Fastify
     // Targets are judged by core/request-info.ts alone, on the bytes that the peer gets.
     rewriteUrl: () => '/',
     serverFactory: (handler) => {
-      server.on('request', handler as unknown as (req: Http2ServerRequest, res: Http2ServerResponse) => void);
+      server.on('request', handler as unknown as Handler);
+      server.on('checkContinue', handler as unknown as Handler); // answered once somebody wants the body
       return server as never;
     },
   });
   app.addHook('onRequest', (request, reply) => {
     reply.hijack();
-    const one = new Exchange(request.raw, reply.raw, request.originalUrl, exchange);
-    handle(one, handling).catch((error: unknown) => {
-      log.error({ auditId: one.auditId, err: error }, 'a request failed unexpectedly');
-      one.fail({ code: 'INTERNAL' });
-    });
+    const exchange = new Exchange(request.raw, reply.raw, request.originalUrl, deps.exchange);
+    if (leaving.admits(exchange)) run(exchange, handle(exchange, deps.handling), deps);
   });
   app.all('/', () => undefined);
   app.setNotFoundHandler(() => undefined); // methods Fastify has no route for come this way, past the same hook
   return app;
 }
 
-function trackSockets(server: Http2SecureServer): ReadonlySet<{ destroy(): void }> {
-  const sockets = new Set<{ destroy(): void }>();
-  server.on('secureConnection', (socket: TLSSocket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+function onUpgrade(server: Http2SecureServer, deps: ListenerDeps, leaving: Leaving): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    const exchange = new Exchange(request, response, request.url ?? '', deps.exchange);
+    if (leaving.admits(exchange)) run(exchange, handleUpgrade(exchange, { socket, head }, deps.handling), deps);
   });
-  return sockets;
+}
+
+/** What nobody foresaw is an answer too, and a line in the log. */
+function run(exchange: Exchange, handled: Promise<void>, { log }: ListenerDeps): void {
+  handled.catch((error: unknown) => {
+    log.error({ auditId: exchange.auditId, err: error }, 'a request failed unexpectedly');
+    exchange.fail({ code: 'INTERNAL' });
+  });
+}
+
+/** What never becomes a request: messages that cannot be parsed, and CONNECT. */
+function refuseAtTheDoor(server: Http2SecureServer): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+    if (socket.writable) writeStatus(socket, tooLarge ? 'HEADERS_TOO_LARGE' : 'MALFORMED_MESSAGE');
+    else socket.destroy();
+  });
+  server.on('connect', (request: IncomingMessage | Http2ServerRequest, socket: Socket | Http2ServerResponse) => {
+    if ('stream' in request) {
+      const { status, json } = toStatus({ code: 'METHOD_NOT_ALLOWED' });
+      (socket as Http2ServerResponse).writeHead(status, { 'content-type': 'application/json' });
+      (socket as Http2ServerResponse).end(json);
+    } else {
+      writeStatus(socket as Socket, 'METHOD_NOT_ALLOWED');
+    }
+  });
+}
+
+function writeStatus(socket: Socket, code: 'HEADERS_TOO_LARGE' | 'MALFORMED_MESSAGE' | 'METHOD_NOT_ALLOWED'): void {
+  const { status, json } = toStatus({ code });
+  const head = `HTTP/1.1 ${status} \r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}`;
+  socket.end(`${head}\r\nConnection: close\r\n\r\n${json}`);
 }

@@ -1,14 +1,14 @@
 // The ops listener: plain HTTP for operators and Prometheus. Reads the snapshot, never changes anything.
 
 import Fastify from 'fastify';
-import { reportHealth } from '../../core/health-report.ts';
+import { type Condition, reportHealth } from '../../core/health-report.ts';
 import type { RoutingSnapshot } from '../../core/snapshot.ts';
 import type { Metrics } from '../metrics.ts';
 
 export interface OpsDeps {
   readonly host: string;
   readonly port: number;
-  readonly current: () => RoutingSnapshot;
+  readonly condition: () => Condition;
   readonly metrics: Metrics;
 }
 
@@ -18,7 +18,7 @@ export interface OpsListener {
 }
 
 /** Opens the listener; resolves when it accepts connections. */
-export async function openOps({ host, port, current, metrics }: OpsDeps): Promise<OpsListener> {
+export async function openOps({ host, port, condition, metrics }: OpsDeps): Promise<OpsListener> {
   const app = Fastify({ logger: false, forceCloseConnections: true });
   app.get('/metrics', async (_request, reply) => {
     await reply.type(metrics.registry.contentType).send(await metrics.registry.metrics());
@@ -26,11 +26,11 @@ export async function openOps({ host, port, current, metrics }: OpsDeps): Promis
   for (const path of ['/livez', '/livez/*', '/readyz', '/readyz/*']) {
     app.get(path, async (request, reply) => {
       const [decoded = '', query = ''] = request.url.split('?');
-      const { status, text } = reportHealth(current(), decoded, query);
+      const { status, text } = reportHealth(condition(), decoded, query);
       await reply.code(status).type('text/plain; charset=utf-8').send(text);
     });
   }
-  app.get('/snapshot', async (_request, reply) => reply.send(describeSnapshot(current())));
+  app.get('/snapshot', async (_request, reply) => reply.send(describeSnapshot(condition().snapshot)));
   await app.listen({ host, port });
   return { port: (app.server.address() as { port: number }).port, close: () => app.close() };
 }

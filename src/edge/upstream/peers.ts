@@ -1,9 +1,15 @@
-// The pools of all peers, by name. Made when a peer is first met, kept while its endpoint stays the same.
+// All peers' endpoints and pools, by name. A peer's pools are made when it is first met and kept while its endpoint
+// stays the same.
 
 import { type PeerEndpoint, PeerPools, type PoolLimits, type ShownCertificate } from './pools.ts';
 
+interface Named {
+  readonly name: string;
+}
+
 export interface PeerDirectory {
-  get(name: string): PeerPools | undefined;
+  readonly endpointOf: (peer: Named) => PeerEndpoint | undefined;
+  readonly poolsOf: (peer: Named) => PeerPools | undefined;
   /** Cuts every connection. */
   destroy(): Promise<void>;
 }
@@ -13,11 +19,14 @@ export function openPeers(
   limits: PoolLimits,
   frontProxy: ShownCertificate | undefined,
 ): PeerDirectory {
-  const pools = new Map(peers.map((peer) => [peer.name, new PeerPools(peer, limits, frontProxy)]));
+  const known = new Map(
+    peers.map((endpoint) => [endpoint.name, { endpoint, pools: new PeerPools(endpoint, limits, frontProxy) }]),
+  );
   return {
-    get: (name) => pools.get(name),
+    endpointOf: ({ name }) => known.get(name)?.endpoint,
+    poolsOf: ({ name }) => known.get(name)?.pools,
     destroy: async () => {
-      await Promise.all([...pools.values()].map((p) => p.destroy()));
+      await Promise.all([...known.values()].map(({ pools }) => pools.destroy()));
     },
   };
 }

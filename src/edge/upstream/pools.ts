@@ -70,7 +70,8 @@ export class PeerPools {
   readonly #pools = new Map<number, Pool>();
 
   constructor(peer: PeerEndpoint, limits: PoolLimits, frontProxy: ShownCertificate | undefined) {
-    this.#make = (vouched, unlimited) => createPool(peer, vouched ? frontProxy : undefined, limits, unlimited);
+    this.#make = (vouched, unlimited) =>
+      createPool(peer, vouched ? frontProxy : undefined, limits, unlimited);
   }
 
   /** The pool for one request; made when it is first needed. */

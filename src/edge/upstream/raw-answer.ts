@@ -3,12 +3,13 @@
 // (the rule of CVE-2018-1002105).
 
 import { STATUS_CODES } from 'node:http';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { filterResponse } from '../../core/headers.ts';
 import type { Failure } from '../../core/failure.ts';
 import { toStatus } from '../../core/status.ts';
 import { BodyEnd } from './body-end.ts';
 import { headerLines, type ResponseHead, writeResponseHead } from './message-head.ts';
+import { reset, wasReset } from './reset.ts';
 import type { UpgradeAnswer } from './upgrade-attempt.ts';
 
 // As k8s.io/apimachinery pkg/util/proxy/upgradeaware.go: answer and farewell together.
@@ -62,7 +63,7 @@ export function relayAnswer(client: Socket, { head, socket: peer }: UpgradeAnswe
     if (end.done) whole();
   };
   const ended = () => {
-    if (end.framing === 'close') whole();
+    if (end.framing === 'close' && !wasReset(peer)) whole();
     else broken();
   };
   const gone = () => {
@@ -75,14 +76,6 @@ export function relayAnswer(client: Socket, { head, socket: peer }: UpgradeAnswe
   peer.on('data', take).once('end', ended).once('close', broken);
   take(head.rest);
   peer.resume();
-}
-
-/** Breaks a connection so that the other end sees that it is not whole: RST, and no close_notify. */
-export function reset(socket: Socket): void {
-  // TLSSocket.resetAndDestroy throws (Node 20: ERR_INVALID_HANDLE_TYPE); the TCP socket underneath does it.
-  const tcp = '_parent' in socket ? socket._parent : undefined;
-  if (tcp instanceof Socket && !tcp.destroyed) tcp.resetAndDestroy();
-  socket.destroy();
 }
 
 /** Reads on without looking, so that closing does not turn into a reset that costs the client its answer. */

@@ -8,7 +8,8 @@ import { filterResponse } from '../../core/headers.ts';
 import type { SnapshotPeer } from '../../core/snapshot.ts';
 import { headerLines, type ResponseHead, writeRequestHead, writeResponseHead } from './message-head.ts';
 import type { PeerEndpoint, ShownCertificate } from './pools.ts';
-import { relayAnswer, reset } from './raw-answer.ts';
+import { relayAnswer } from './raw-answer.ts';
+import { reset, wasReset } from './reset.ts';
 import { KEEP_ALIVE_MS, type UpgradeAnswer, UpgradeAttempt, type UpgradeError } from './upgrade-attempt.ts';
 
 /** An upgrade request as the http server's `upgrade` event gives it. */
@@ -223,9 +224,11 @@ function switchingHead({ statusAndReason, headers }: ResponseHead): [string, str
 
 /** Carries one direction: its pace, its end, and its breaking. */
 function carry(from: Socket, to: Socket): void {
-  from.pipe(to);
-  from.once('close', () => {
-    const clean = from.readableEnded && from.writableFinished;
-    if (!clean) reset(to);
+  from.once('end', () => {
+    if (wasReset(from)) from.destroy();
   });
+  from.once('close', () => {
+    if (!from.readableEnded || !from.writableFinished) reset(to);
+  });
+  from.pipe(to);
 }

@@ -10,8 +10,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SimulatedCluster, startSimulatedCluster } from '../../../src/demo/cluster.ts';
 import type { ReleaseName } from '../../../src/demo/releases/releases.ts';
 
+const KUBECTL = 'kubectl';
 const run = promisify(execFile);
-const missing = await run('kubectl', ['version', '--client']).then(
+const missing = await run(KUBECTL, ['version', '--client']).then(
   () => false,
   () => true,
 );
@@ -65,7 +66,7 @@ describe.skipIf(missing).each<ReleaseName>(['1.36', '1.20'])('kubectl with a ser
     await rm(dir, { recursive: true });
   });
 
-  const k = async (...args: string[]) => (await run('kubectl', [...common, ...args])).stdout.trim();
+  const k = async (...args: string[]) => (await run(KUBECTL, [...common, ...args])).stdout.trim();
   const fileOf = async (name: string, ...objects: object[]) => {
     const file = path.join(dir, name);
     await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
@@ -145,7 +146,7 @@ describe.skipIf(missing).each<ReleaseName>(['1.36', '1.20'])('kubectl with a ser
   });
 
   it('watches', async () => {
-    const child = spawn('kubectl', [...common, 'get', 'pods', '--watch', '-o', 'name'], {
+    const child = spawn(KUBECTL, [...common, 'get', 'pods', '--watch', '-o', 'name'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines = createInterface(child.stdout);
@@ -172,7 +173,7 @@ describe.skipIf(missing)('kubectl with one server of a mixed cluster', () => {
     const k = async (server: string, ...args: string[]) => {
       const kubeconfig = await cluster.writeKubeconfig(server, cluster.server(server).url);
       const flags = ['--kubeconfig', kubeconfig, '--cache-dir', path.join(dir, server)];
-      return run('kubectl', [...flags, ...args]).then(
+      return run(KUBECTL, [...flags, ...args]).then(
         ({ stdout }) => stdout.trim(),
         (error: unknown) => (error as { stderr: string }).stderr,
       );

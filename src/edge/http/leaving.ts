@@ -1,0 +1,79 @@
+// The end of the client listener, in the order clients expect of an API server (behaviour 9): not ready at once,
+// then no new connections, then the requests under way, then those that would never end by themselves.
+
+import type { Connections } from './connections.ts';
+import type { Exchange } from './exchange.ts';
+
+export interface LeavingTimes {
+  /** Still served after `/readyz` began to fail, so that load balancers notice first. */
+  readonly delayMs: number;
+  /** What requests under way have. */
+  readonly timeoutMs: number;
+}
+
+export class Leaving {
+  readonly #connections: Connections;
+  readonly #times: LeavingTimes;
+  readonly #open = new Set<Exchange>();
+  #refusing = false;
+  #changed: (() => void) | undefined;
+
+  constructor(connections: Connections, times: LeavingTimes) {
+    this.#connections = connections;
+    this.#times = times;
+  }
+
+  /** Counts a request in, or answers it 429 because we are going. */
+  admits(exchange: Exchange): boolean {
+    if (this.#refusing) {
+      exchange.fail({ code: 'SHUTTING_DOWN' }, this.#connections.endAfter(exchange.request));
+      return false;
+    }
+    this.#open.add(exchange);
+    exchange.onOver(() => {
+      this.#open.delete(exchange);
+      this.#changed?.();
+    });
+    return true;
+  }
+
+  /** Resolves when nothing is open any more. An abort of `now` cuts every step short. */
+  async leave(now: AbortSignal): Promise<void> {
+    await pause(this.#times.delayMs, now);
+    this.#refusing = true;
+    this.#connections.stopAccepting();
+    await this.#drained(now);
+    for (const exchange of this.#open) exchange.endCleanly();
+    await settled();
+    this.#connections.destroy();
+  }
+
+  /** Waits for requests that end by themselves. */
+  async #drained(now: AbortSignal): Promise<void> {
+    const deadline = AbortSignal.any([now, AbortSignal.timeout(this.#times.timeoutMs)]);
+    while (!deadline.aborted && [...this.#open].some((exchange) => !exchange.longRunning)) {
+      await new Promise<void>((resolve) => {
+        this.#changed = resolve;
+        deadline.addEventListener('abort', () => {
+          resolve();
+        });
+      });
+    }
+  }
+}
+
+function pause(ms: number, now: AbortSignal): Promise<void> {
+  if (ms === 0 || now.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    now.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** Lets what was just written leave the process. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 100));
+}

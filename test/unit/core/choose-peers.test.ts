@@ -1,0 +1,141 @@
+// Which of the capable peers comes first: evenly spread, sticky, and stable when peers leave.
+
+import { describe, expect, it } from 'vitest';
+import { choosePeers, stickinessOf } from '../../../src/core/choose-peers.ts';
+import { hash32 } from '../../../src/core/hash.ts';
+import type { SnapshotPeer } from '../../../src/core/snapshot.ts';
+import { snapshotOf, view, type ViewSpec } from './builders.ts';
+import { aggregatedDocument, readRecording } from './recordings.ts';
+
+const document = aggregatedDocument(readRecording('1.36.all.aggregated'));
+const RESOURCES = document.groups
+  .flatMap((g) => g.versions.flatMap((v) => v.resources.map((r) => `${g.name}/${r.name}`)))
+  .filter((name, i, all) => all.indexOf(name) === i)
+  .slice(0, 50);
+const CALLERS = Array.from({ length: 1000 }, (_, i) =>
+  i % 2 === 0 ? `system:node:node-${i}` : `10.0.${i >> 8}.${i & 255}`,
+);
+
+function peersOf(
+  names: readonly string[],
+  spec: (name: string) => ViewSpec = () => ({}),
+): readonly SnapshotPeer[] {
+  return snapshotOf(names.map((name) => view(name, spec(name)))).peers;
+}
+
+const KEYS = RESOURCES.flatMap((resource) =>
+  CALLERS.map((caller) => stickinessOf(hash32(caller), hash32(resource))),
+);
+
+/** For every resource and caller the order of attempts, as names. */
+function orders(peers: readonly SnapshotPeer[]): string[][] {
+  const capable = peers.map((_, i) => i);
+  return KEYS.map((key) => choosePeers(peers, capable, key).map((p) => p.name));
+}
+
+function shares(firsts: readonly string[]): number[] {
+  const counts = new Map<string, number>();
+  for (const name of firsts) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts.values()];
+}
+
+const NAMINGS = [
+  ['a', 'b', 'c'],
+  ['10.0.0.1:6443', '10.0.0.2:6443', '10.0.0.3:6443'],
+  ['127.0.0.1:26443', '127.0.0.1:26444', '127.0.0.1:26445'],
+  ['kube-apiserver-control-plane-0', 'kube-apiserver-control-plane-1', 'kube-apiserver-control-plane-2'],
+];
+
+describe.each(NAMINGS)('peers %s, %s, %s', (...names) => {
+  const peers = peersOf(names);
+  const chosen = orders(peers);
+  const firsts = chosen.map(([first]) => first!);
+
+  it('get even shares of 1,000 callers with 50 resources', () => {
+    const counts = shares(firsts);
+    expect(counts).toHaveLength(3);
+    expect(Math.max(...counts) / Math.min(...counts)).toBeLessThanOrEqual(1.15);
+  });
+
+  it('get even shares of each resource’s callers, and of each peer’s when it is away', () => {
+    for (let i = 0; i < RESOURCES.length; i++) {
+      const counts = shares(firsts.slice(i * CALLERS.length, (i + 1) * CALLERS.length));
+      expect(Math.max(...counts) / Math.min(...counts)).toBeLessThan(1.5);
+    }
+    for (const away of names) {
+      const counts = shares(chosen.filter(([first]) => first === away).map(([, second]) => second!));
+      expect(Math.max(...counts) / Math.min(...counts)).toBeLessThanOrEqual(1.15);
+    }
+  });
+
+  it('spread one caller’s resources, and one resource’s callers', () => {
+    for (let caller = 0; caller < 20; caller++) {
+      const own = RESOURCES.map((_, i) => firsts[i * CALLERS.length + caller]!);
+      expect(new Set(own).size).toBe(3);
+    }
+  });
+
+  it('are tried in the same order every time, in whatever order they stand', () => {
+    expect(orders(peers).join('\n') === chosen.join('\n')).toBe(true);
+    expect(orders([...peers].reverse()).join('\n') === chosen.join('\n')).toBe(true);
+  });
+
+  it.each(['leaves the list', 'is not ready', 'is suspect'])(
+    'move only the share of one that %s',
+    (how) => {
+      for (const away of names) {
+        const rest =
+          how === 'leaves the list'
+            ? peersOf(names.filter((n) => n !== away))
+            : peersOf(names, (n) =>
+                n === away ? { suspect: true, state: how === 'is suspect' ? 'ready' : 'notReady' } : {},
+              );
+        const moved = orders(rest);
+        // Counted, not expected one by one: there are 50,000.
+        const wrong = chosen.filter((order, i) => {
+          const others = order.filter((n) => n !== away);
+          return moved[i]!.join() !== (how === 'is suspect' ? [...others, away] : others).join();
+        });
+        expect(wrong).toEqual([]);
+      }
+    },
+    20_000,
+  );
+});
+
+describe('choosePeers', () => {
+  const peers = peersOf(['a', 'b', 'c', 'd'], (name) =>
+    name === 'c' ? { state: 'unreachable' } : name === 'd' ? { suspect: true } : {},
+  );
+  const names = (capable: readonly number[], stickiness = 1) =>
+    choosePeers(peers, capable, stickiness).map((p) => p.name);
+
+  it.each([
+    ['nobody', [], []],
+    ['who is not ready', [2], []],
+    ['a suspect alone', [3], ['d']],
+    ['positions that are not there', [7, -1], []],
+    ['one', [1], ['b']],
+  ])('of %s', (_, capable, want) => {
+    expect(names(capable)).toEqual(want);
+  });
+
+  it('puts the suspect last, whatever the key', () => {
+    for (let key = 0; key < 200; key++) expect(names([0, 1, 2, 3], key)[2]).toBe('d');
+  });
+
+  it('orders suspects among themselves as others', () => {
+    const suspects = peersOf(['a', 'b', 'c'], () => ({ suspect: true }));
+    const well = peersOf(['a', 'b', 'c']);
+    for (let key = 0; key < 200; key++) {
+      const order = (list: readonly SnapshotPeer[]) => choosePeers(list, [0, 1, 2], key).map((p) => p.name);
+      expect(order(suspects)).toEqual(order(well));
+    }
+  });
+
+  it('leaves its arguments as they were', () => {
+    const capable = Object.freeze([0, 1, 3]);
+    choosePeers(Object.freeze([...peers]), capable, 5);
+    expect(capable).toEqual([0, 1, 3]);
+  });
+});
