@@ -11,7 +11,12 @@ const only = (name, from, allowed, comment) => ({
 module.exports = {
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
-    only('core-is-pure', '^src/core/', ['^src/core/'], 'core knows nothing of Node, npm or the other folders'),
+    only(
+      'core-is-pure',
+      '^src/core/',
+      ['^src/core/'],
+      'core knows nothing of Node, npm or the other folders',
+    ),
     only(
       'config-imports',
       '^src/config/(?!files\\.ts)',
@@ -30,7 +35,12 @@ module.exports = {
       from: { path: '^src/config/' },
       to: { path: '^src/core/', dependencyTypesNot: ['type-only'] },
     },
-    only('state-imports', '^src/state/', ['^src/state/', '^src/core/', '^src/config/'], 'state talks through ports'),
+    only(
+      'state-imports',
+      '^src/state/',
+      ['^src/state/', '^src/core/', '^src/config/'],
+      'state talks through ports',
+    ),
     {
       name: 'config-types-only',
       severity: 'error',

@@ -43,6 +43,7 @@ export async function startApp(config: Config, version: string): Promise<App> {
         failureThreshold: config.probe.failureThreshold,
         holdMs: config.holdMs,
       },
+      here: config.place,
       etagOf,
       random: Math.random,
       log,

@@ -51,7 +51,8 @@ interface BooleanFlag extends Described {
   readonly default: 'false' | 'true';
 }
 
-export type Flag = StringFlag | ListFlag | DurationFlag | BytesFlag | IntFlag | FractionFlag | EnumFlag | BooleanFlag;
+export type Flag =
+  StringFlag | ListFlag | DurationFlag | BytesFlag | IntFlag | FractionFlag | EnumFlag | BooleanFlag;
 export type FlagTable = Readonly<Record<string, Flag>>;
 
 // Node's longest timer is 2^31-1 ms, about 596 h; 480 h leaves room for 20 % of jitter.
@@ -72,7 +73,12 @@ export const optional = (value: string, help: string, absent = 'none'): StringFl
   help,
   absent,
 });
-export const list = (value: string, fallback: readonly string[], help: string, absent = 'none'): ListFlag => ({
+export const list = (
+  value: string,
+  fallback: readonly string[],
+  help: string,
+  absent = 'none',
+): ListFlag => ({
   kind: 'list',
   value,
   default: fallback,
@@ -87,7 +93,12 @@ export const duration = (fallback: string, help: string, min = '1ms'): DurationF
   min,
   max: LONGEST,
 });
-export const int = (value: string, fallback: string, range: readonly [number, number], help: string): IntFlag => ({
+export const int = (
+  value: string,
+  fallback: string,
+  range: readonly [number, number],
+  help: string,
+): IntFlag => ({
   kind: 'int',
   value,
   default: fallback,
@@ -103,11 +114,7 @@ export const bytes = (fallback: string, range: readonly [string, string], help: 
   min: range[0],
   max: range[1],
 });
-export const fraction = (
-  fallback: string,
-  range: readonly [number, number],
-  help: string,
-): FractionFlag => ({
+export const fraction = (fallback: string, range: readonly [number, number], help: string): FractionFlag => ({
   kind: 'fraction',
   value: 'FRACTION',
   default: fallback,
@@ -115,7 +122,11 @@ export const fraction = (
   min: range[0],
   max: range[1],
 });
-export const oneOf = <const V extends string>(values: readonly V[], fallback: V, help: string): EnumFlag<V> => ({
+export const oneOf = <const V extends string>(
+  values: readonly V[],
+  fallback: V,
+  help: string,
+): EnumFlag<V> => ({
   kind: 'enum',
   value: values.join('|'),
   default: fallback,

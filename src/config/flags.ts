@@ -12,7 +12,7 @@ const clientListener = {
   'tls-private-key-file': optional('FILE', 'The key of that certificate, PEM.', 'required'),
   'client-ca-file': optional(
     'FILE',
-    'CA bundle; whoever shows a certificate from it is who that names.',
+    'CA bundle that verifies client certificates: who shows one is whom it names.',
     'none, client certificates are not asked for',
   ),
   'discovery-authorization': oneOf(
@@ -23,7 +23,11 @@ const clientListener = {
   // Under 4 KiB a bearer token does not fit; what is allowed here may be held once per connection.
   'max-header-bytes': bytes('1MiB', ['4KiB', '16MiB'], 'Most a request line and its headers may take.'),
   // The most that kube-apiserver allows.
-  'goaway-chance': fraction('0', [0, 0.02], 'Share of requests that close their HTTP/2 connection, softly.'),
+  'goaway-chance': fraction(
+    '0',
+    [0, 0.02],
+    'Share of requests answered with a GOAWAY, so that HTTP/2 clients connect anew.',
+  ),
 };
 
 const NO_OTHER = 'required, unless there is --peer-config';
@@ -43,7 +47,10 @@ const peers = {
   ),
   'peer-node': list('NAME=NODE', [], 'Node a peer runs on.'),
   'peer-zone': list('NAME=ZONE', [], 'Zone a peer runs in.'),
-  'peer-config': optional('FILE', 'Peers as YAML or JSON: a list, or EndpointSlices. Re-read when it changes.'),
+  'peer-config': optional(
+    'FILE',
+    'Peers as YAML or JSON: a list, or EndpointSlices. Re-read when it changes.',
+  ),
   'peer-endpointslices': optional(
     'NAMESPACE/SERVICE',
     'Service whose EndpointSlices are watched for peers, through the peers themselves.',

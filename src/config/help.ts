@@ -1,5 +1,6 @@
-// Makes the two texts that describe the flags of `serve` from the table: --help, and the README's tables.
-// It never says anything about a flag that the table does not say.
+// Makes the texts that describe commands and flags from their tables: `uvip help`, `uvip serve --help`, and the
+// README's tables. It never says anything about a flag that its table does not say.
+import { COMMANDS, type Command } from './commands.ts';
 import type { Flag, FlagTable } from './flag.ts';
 import { SECTIONS } from './flags.ts';
 
@@ -48,6 +49,26 @@ export function helpText(): string {
     '',
   ];
   return [intro.join('\n'), ...groups].join('\n');
+}
+
+/** What `uvip help` says: every command, and the flags of those but `serve`. At most 80 columns. */
+export function commandsHelp(): string {
+  const commands = Object.entries<Command>(COMMANDS);
+  const list = commands.map(
+    ([name, { operands, help }]) => `  ${['uvip', name, ...operands].join(' ')}\n${wrap(help)}`,
+  );
+  const flags = commands
+    .filter(([, command]) => Object.keys(command.flags).length > 0)
+    .map(
+      ([name, command]) => `Flags of ${name}:\n${Object.entries(command.flags).map(describe).join('\n')}\n`,
+    );
+  const intro = [
+    'Usage: uvip [COMMAND]',
+    '',
+    'Makes Kubernetes API servers of different versions look like one.',
+    '',
+  ];
+  return [intro.join('\n'), `Commands:\n${list.join('\n')}\n`, ...flags].join('\n');
 }
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');

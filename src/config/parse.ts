@@ -5,24 +5,42 @@ import type { Flag, FlagTable } from './flag.ts';
 import { nearest } from './nearest.ts';
 import { readValue, type FlagValues } from './value.ts';
 
+/** What a command takes beside its flags: `names` as help shows them, one for each operand. */
+export interface Operands {
+  readonly command: string;
+  readonly names: readonly string[];
+}
+
+interface Parsed<T extends FlagTable> {
+  readonly values: FlagValues<T>;
+  readonly operands: readonly string[];
+  readonly problems: string[];
+}
+
 interface Scanned {
   readonly given: Map<string, string[]>;
   readonly problems: string[];
+  readonly operands: string[];
+  readonly takes: Operands;
 }
+
+const SERVE: Operands = { command: 'serve', names: [] };
 
 /**
  * Reads `argv` (without node, script and command) by `table`. Never throws: a value that is wrong is
  * named in `problems` and its default stands in `values`. Of a flag given twice the last value counts,
- * as in Kubernetes, unless it is a list.
+ * as in Kubernetes, unless it is a list. There are at most as many `operands` as the command takes.
  */
 export function parseFlags<T extends FlagTable>(
   argv: readonly string[],
   table: T,
-): { values: FlagValues<T>; problems: string[] } {
-  const scanned: Scanned = { given: new Map(), problems: [] };
+  takes: Operands = SERVE,
+): Parsed<T> {
+  const scanned: Scanned = { given: new Map(), problems: [], operands: [], takes };
   scan(argv, table, scanned);
   const values = Object.entries(table).map(([name, flag]) => [name, valueOf(name, flag, scanned)]);
-  return { values: Object.fromEntries(values) as FlagValues<T>, problems: scanned.problems };
+  const { operands, problems } = scanned;
+  return { values: Object.fromEntries(values) as FlagValues<T>, operands, problems };
 }
 
 /** Sorts `argv` into flags with their texts, and problems. */
@@ -31,7 +49,7 @@ function scan(argv: readonly string[], table: FlagTable, into: Scanned): void {
   for (const token of tokenize(argv, table)) {
     if (token.kind === 'option-terminator' || token.index <= explained) continue;
     if (token.kind === 'positional') {
-      into.problems.push(`${token.value}: unexpected argument (serve takes flags only)`);
+      recordOperand(token.value, into);
     } else if (!Object.hasOwn(table, token.name)) {
       explained = complainOfUnknown(token.index, argv, { table, problems: into.problems });
     } else if (token.inlineValue === false && isFlag(token.value)) {
@@ -78,6 +96,14 @@ const impliedValue = (flag: Flag | undefined): string => (flag?.kind === 'boolea
 function record(name: string, text: string, { given, problems }: Scanned): void {
   if (text === '') problems.push(`--${name}: needs a value`);
   else given.set(name, [...(given.get(name) ?? []), text]);
+}
+
+function recordOperand(text: string, { operands, problems, takes: { command, names } }: Scanned): void {
+  if (operands.length < names.length) operands.push(text);
+  else {
+    const taken = names.length === 0 ? 'flags only' : `${names.join(' ')} and flags only`;
+    problems.push(`${text}: unexpected argument (${command} takes ${taken})`);
+  }
 }
 
 function valueOf(name: string, flag: Flag, { given, problems }: Scanned): unknown {

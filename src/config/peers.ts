@@ -1,6 +1,6 @@
 // The --peer-… flags that describe peers -> the list of peers, or problems. It never talks to a peer.
 import { isPeerName, isPlaceName, isServerName, parseAddress, splitNamed, type Address } from './address.ts';
-import type { FileReader, FlagPeer } from './config.ts';
+import type { FileReader, FlagPeer, PeerDefaults } from './config.ts';
 import { FLAGS } from './flags.ts';
 import type { FlagValues } from './value.ts';
 
@@ -15,10 +15,14 @@ type PerPeer<T> = ReadonlyMap<string, T | undefined>;
 const ALL = '*'; // no peer can be called that
 
 /**
- * The peers in the order of their --peer-address flags, each with its CA read through `files`. Every
- * problem goes to `complain`, once; the peers returned are then not complete.
+ * The peers in the order of their --peer-address flags, each with its CA read through `files`, and what
+ * the flags without NAME say. Every problem goes to `complain`, once; what is returned is then not complete.
  */
-export function readPeers(values: Values, files: FileReader, complain: Complain): readonly FlagPeer[] {
+export function readPeers(
+  values: Values,
+  files: FileReader,
+  complain: Complain,
+): { readonly peers: readonly FlagPeer[]; readonly defaults: PeerDefaults } {
   const { addresses, names } = readAddresses(values['peer-address'], complain);
   const perPeer = <T>(flag: PerPeerFlag, read: Read<T>): PerPeer<T> => {
     const split = splitter(flag, names, complain);
@@ -46,7 +50,7 @@ export function readPeers(values: Values, files: FileReader, complain: Complain)
   const zones = perPeer('peer-zone', checked(isPlaceName, 'not the name of a zone'));
   complainOfMissingCas(addresses, cas, complain);
 
-  return addresses.flatMap((address): FlagPeer[] => {
+  const peers = addresses.flatMap((address): FlagPeer[] => {
     const ca = lookUp(cas, address.name);
     const serverName = lookUp(servers, address.name);
     if (ca === undefined || serverName === undefined) return [];
@@ -54,19 +58,19 @@ export function readPeers(values: Values, files: FileReader, complain: Complain)
     const zone = zones.get(address.name);
     return [{ ...address, ...ca, serverName, ...(node && { node }), ...(zone && { zone }) }];
   });
+  return { peers, defaults: { ...cas.get(ALL), serverName: servers.get(ALL) ?? '' } };
 }
 
 const lookUp = <T>(values: PerPeer<T>, name: string): T | undefined =>
   values.has(name) ? values.get(name) : values.get(ALL);
 
-type NamedAddress = Address & { readonly name: string };
+export type NamedAddress = Address & { readonly name: string };
 
 /** `names` holds those of refused addresses too, so that nothing else is said of them. */
 function readAddresses(
   texts: readonly string[],
   complain: Complain,
 ): { addresses: readonly NamedAddress[]; names: ReadonlySet<string> } {
-  if (texts.length === 0) complain('--peer-address: required, at least once');
   const addresses: NamedAddress[] = [];
   const names = new Set<string>();
   for (const text of texts) {
@@ -81,7 +85,8 @@ function readAddresses(
   return { addresses, names };
 }
 
-function addressProblem(
+/** Why a peer cannot have this name and address beside `earlier` ones, and names that were refused. */
+export function addressProblem(
   { name, address }: { name: string; address: Address | undefined },
   names: ReadonlySet<string>,
   earlier: readonly NamedAddress[],

@@ -1,18 +1,12 @@
 // Command line -> Config, or every problem at once in the user's words. The one maker of a Config; it
 // touches no disk itself (files come through a FileReader) and never ends the process.
-import { isHeaderName, parseHost } from './address.ts';
-import type {
-  Bind,
-  Config,
-  ConfigResult,
-  FileReader,
-  FileResult,
-  KeyPair,
-  RequestHeaders,
-} from './config.ts';
+import { parseHost } from './address.ts';
+import type { Bind, Config, ConfigResult, FileReader, FileResult, KeyPair } from './config.ts';
 import { FLAGS } from './flags.ts';
 import { parseFlags } from './parse.ts';
-import { readPeers } from './peers.ts';
+import { readPeerSources } from './peer-sources.ts';
+import { readRequestHeaders } from './request-headers.ts';
+import { readTraffic } from './traffic.ts';
 import type { FlagValues } from './value.ts';
 
 type Values = FlagValues<typeof FLAGS>;
@@ -28,8 +22,10 @@ export function validate(argv: readonly string[], files: FileReader): ConfigResu
 
   const listen = readBind(values, ['bind-address', 'secure-port'], complain);
   const tls = readPair(values, LISTENER_PAIR, { files, complain, required: true });
+  const clientCa = readClientCa(values, files, complain);
   const ops = readBind(values, ['ops-bind-address', 'ops-port'], complain);
-  const peers = readPeers(values, files, complain);
+  const sources = readPeerSources(values, files, complain);
+  const traffic = readTraffic(values, complain);
   const frontProxy = readPair(values, FRONT_PROXY_PAIR, { files, complain, required: false });
   const requestHeaders = readRequestHeaders(values, complain);
   const tokenFile = values['peer-discovery-token-file'];
@@ -39,7 +35,11 @@ export function validate(argv: readonly string[], files: FileReader): ConfigResu
   const config = {
     listen: { ...listen, tls },
     ops,
-    peers,
+    ...(clientCa && { clientCa }),
+    discoveryAuthorization: values['discovery-authorization'],
+    goawayChance: values['goaway-chance'],
+    ...sources,
+    ...traffic,
     ...(frontProxy && { frontProxy }),
     requestHeaders,
     discovery: {
@@ -58,6 +58,7 @@ export function validate(argv: readonly string[], files: FileReader): ConfigResu
     requestTimeoutMs: values['request-timeout'],
     maxHeaderBytes: values['max-header-bytes'],
     unservedResourceStatus: values['unserved-resource-status'] === '404' ? 404 : 503,
+    shutdown: { delayMs: values['shutdown-delay-duration'], timeoutMs: values['shutdown-timeout'] },
     log: { level: values['log-level'], format: values['log-format'], access: values['access-log'] },
   } satisfies Omit<Config, symbol>;
   return { ok: true, config: deepFreeze(config) as Config };
@@ -96,6 +97,17 @@ function readPair(
   return { certFile, keyFile, cert, key };
 }
 
+function readClientCa(values: Values, files: FileReader, complain: Complain): Config['clientCa'] {
+  const file = values['client-ca-file'];
+  const pem = readFile('client-ca-file', file, { read: files.certificates, complain });
+  // Half a pair has its own problem.
+  if (file !== undefined && FRONT_PROXY_PAIR.every((flag) => values[flag] === undefined)) {
+    const pair = FRONT_PROXY_PAIR.map((flag) => `--${flag}`).join(' and ');
+    complain(`--client-ca-file: needs ${pair}, to vouch for callers towards the peers`);
+  }
+  return file === undefined || pem === undefined ? undefined : { file, pem };
+}
+
 type Half = readonly [flag: string, file: string | undefined];
 
 function complainOfHalves(a: Half, b: Half, how: { complain: Complain; required: boolean }): void {
@@ -119,30 +131,6 @@ function readFile(
   if (result.ok) return result.text;
   complain(`--${flag}: ${result.problem}`);
   return undefined;
-}
-
-function readRequestHeaders(values: Values, complain: Complain): RequestHeaders {
-  const flagOf = new Map<string, string>(); // lower-case header name -> the flag that gave it
-  const names = (flag: keyof Values & `requestheader-${string}`): readonly string[] =>
-    // kube-apiserver takes these as comma-separated lists too.
-    values[flag]
-      .flatMap((text) => text.split(','))
-      .map((text) => {
-        const name = text.trim();
-        const other = flagOf.get(name.toLowerCase());
-        if (name === '') complain(`--${flag}: a header name is blank`);
-        else if (!isHeaderName(name)) complain(`--${flag} ${name}: not the name of a header`);
-        else if (other !== undefined && other !== flag)
-          complain(`--${flag} ${name}: --${other} names the same header`);
-        else flagOf.set(name.toLowerCase(), flag);
-        return name;
-      });
-  return {
-    username: names('requestheader-username-headers'),
-    group: names('requestheader-group-headers'),
-    extraPrefix: names('requestheader-extra-headers-prefix'),
-    uid: names('requestheader-uid-headers'),
-  };
 }
 
 function deepFreeze<T>(value: T): T {

@@ -66,17 +66,18 @@ function filterRequest(
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] as string;
     const verdict = named?.has(lower(name)) === true ? 'drop' : verdictOf(name);
-    if (verdict === 'drop' || (verdict === 'credentials' && own.identity !== undefined)) continue;
-    if (verdict === 'forwardedFor') {
-      forwardedFor += `${raw[i + 1] as string}, `;
-      continue;
-    }
+    if (verdict === 'forwardedFor') forwardedFor += `${raw[i + 1] as string}, `;
+    else if (passes(verdict, own)) out.push(name, raw[i + 1] as string);
     if (verdict === 'auditId') audited = true;
-    out.push(name, raw[i + 1] as string);
   }
   out.push('X-Forwarded-For', forwardedFor + own.clientAddress);
   if (!audited) out.push('Audit-ID', own.auditId());
   return own.identity === undefined ? out : out.concat(own.identity);
+}
+
+/** A certificate wins over other credentials, as in kube-apiserver: those do not go along with it. */
+function passes(verdict: Verdict, { identity }: OwnHeaders): boolean {
+  return verdict !== 'drop' && !(verdict === 'credentials' && identity !== undefined);
 }
 
 /** The names a Connection header lists, lower-case, or undefined where there is nothing beyond keep-alive and close. */

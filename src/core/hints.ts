@@ -54,7 +54,8 @@ export function parseTrafficDistribution(text: string): {
   }
 }
 
-type Hintable = Place & Pick<Endpoint, 'ready' | 'statedReady' | 'hints'>;
+/** What hints can be written to: an Endpoint, or a Peer, which is ready unless an EndpointSlice says otherwise. */
+type Hintable = Place & Partial<Pick<Endpoint, 'ready' | 'statedReady' | 'hints'>>;
 
 /**
  * The endpoints with hints written; those left alone are the same objects. Ready ones get what their place says,
@@ -66,7 +67,7 @@ export function writeHints<E extends Hintable>(
   distribution: TrafficDistribution | undefined,
 ): readonly E[] {
   return endpoints.map((endpoint) =>
-    isWritten(endpoint.statedReady ?? endpoint.ready, distribution)
+    isWritten(endpoint.statedReady ?? endpoint.ready ?? true, distribution)
       ? { ...endpoint, hints: hintsFor(endpoint, distribution) }
       : endpoint,
   );

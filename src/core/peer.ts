@@ -1,5 +1,7 @@
 // What a peer is, before anything is known of its state: one API server behind us, as a peer source names it.
 
+import type { Conditions, Hints } from './hints.ts';
+
 /** Plain data (it must survive structuredClone). `host` carries no brackets; `ca` is PEM text. */
 export interface Peer {
   readonly name: string;
@@ -10,6 +12,10 @@ export interface Peer {
   readonly serverName: string;
   readonly node?: string;
   readonly zone?: string;
+  /** For which nodes and zones it is (KEP-3015), as its source says. */
+  readonly hints?: Hints | undefined;
+  /** What its source says of its health; absent: nothing, and it counts as ready. */
+  readonly conditions?: Conditions;
 }
 
 /**

@@ -2,12 +2,13 @@
 // for nothing; behaviour 3 is this file, top to bottom.
 
 import type { Capability, Serving } from './capability.ts';
-import { choosePeers, stickinessOf } from './choose-peers.ts';
+import { choosePeers, type PeerOrder, stickinessOf } from './choose-peers.ts';
 import type { Failure } from './failure.ts';
 import { hash32 } from './hash.ts';
 import { openApiUrl } from './openapi.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { RoutingSnapshot, SnapshotPeer } from './snapshot.ts';
+import type { Level } from './topology.ts';
 
 export type Decision =
   /** Answer a discovery document; `path` without trailing slash. */
@@ -16,7 +17,7 @@ export type Decision =
   | { readonly kind: 'health' }
   | { readonly kind: 'redirect'; readonly location: string }
   /** Try these, in this order. Never empty. */
-  | { readonly kind: 'peers'; readonly candidates: readonly SnapshotPeer[] }
+  | { readonly kind: 'peers'; readonly level: Level; readonly candidates: readonly SnapshotPeer[] }
   /** No peer is known to serve it: read the peers again and decide once more; then `failure`. */
   | { readonly kind: 'unknown'; readonly groupVersion: string; readonly failure: Failure }
   | { readonly kind: 'refuse'; readonly failure: Failure };
@@ -58,13 +59,13 @@ function routeResource(snapshot: RoutingSnapshot, info: RequestInfo, context: Ro
   const capability = resources.get(`${info.group}/${info.version}/${info.resource}`);
   if (capability !== undefined) {
     const stickiness = stickinessOf(context.caller, capability.seed);
-    return toPeers(choosePeers(snapshot.peers, capablePeers(capability, info), stickiness));
+    return toPeers(choosePeers(snapshot, capablePeers(capability, info), stickiness));
   }
   const groupVersion = `${info.group}/${info.version}`;
   const perhaps = unlisted.get(groupVersion);
   if (perhaps !== undefined) {
     const stickiness = stickinessOf(context.caller, hash32(info.resource));
-    return toPeers(choosePeers(snapshot.peers, perhaps, stickiness));
+    return toPeers(choosePeers(snapshot, perhaps, stickiness));
   }
   if (!snapshot.peers.some((p) => p.read)) return NOTHING_READ;
   return { kind: 'unknown', groupVersion, failure: unserved(snapshot, info, context) };
@@ -105,19 +106,19 @@ function routeOpenApi(snapshot: RoutingSnapshot, path: string, { caller, query }
   if (asked !== undefined && document.hash !== '' && asked !== document.hash) {
     return { kind: 'redirect', location: openApiUrl(key, document.hash) };
   }
-  return toPeers(choosePeers(snapshot.peers, [document.peer], 0));
+  return toPeers(choosePeers(snapshot, [document.peer], 0));
 }
 
-function nonResourcePeers(snapshot: RoutingSnapshot, path: string, caller: number): readonly SnapshotPeer[] {
+function nonResourcePeers(snapshot: RoutingSnapshot, path: string, caller: number): PeerOrder {
   const ready = snapshot.peers.filter((p) => p.ready);
-  if (path === '/version') return ready.reverse(); // from the oldest: clients gate features on it
-  if (path === '/openapi/v2') return ready; // from the newest, which describes most
+  if (path === '/version') return { level: 'any', candidates: ready.reverse() }; // oldest: clients gate features on it
+  if (path === '/openapi/v2') return { level: 'any', candidates: ready }; // newest, which describes most
   const all = snapshot.peers.map((_, position) => position);
-  return choosePeers(snapshot.peers, all, stickinessOf(caller, hash32(path)));
+  return choosePeers(snapshot, all, stickinessOf(caller, hash32(path)));
 }
 
-function toPeers(candidates: readonly SnapshotPeer[]): Decision {
-  return candidates.length > 0 ? { kind: 'peers', candidates } : NO_READY_PEER;
+function toPeers({ level, candidates }: PeerOrder): Decision {
+  return candidates.length > 0 ? { kind: 'peers', level, candidates } : NO_READY_PEER;
 }
 
 function trimSlash(path: string): string {

@@ -6,8 +6,9 @@ import type { Conditions, Hints } from './hints.ts';
 import { MalformedDocument } from './json.ts';
 import type { Peer } from './peer.ts';
 
-/** A peer that an EndpointSlice names, with what the slice says of its state and hints (an Endpoint, too). */
-export interface EndpointPeer extends Peer, Conditions {
+/** A peer that an EndpointSlice names, with what the slice says of its health; hints can be written to it. */
+export interface EndpointPeer extends Peer {
+  readonly conditions: Conditions;
   readonly statedReady: boolean;
   readonly hints?: Hints;
 }
@@ -53,14 +54,22 @@ function entriesOf(slice: EndpointSlice, trust: Pick<Peer, 'ca' | 'serverName'>)
   const where = `EndpointSlice ${slice.namespace}/${slice.name}`;
   const port = portOf(slice, where);
   const family = ADDRESS_TYPES.indexOf(slice.addressType);
-  return slice.endpoints.map(({ addresses: [given], target = '', ...endpoint }, i) => {
-    const host = hostOf(given, slice.addressType, `${where}: endpoints[${i}]`);
+  return slice.endpoints.map((endpoint, i) => {
+    const { addresses, target = '', ready, serving, terminating, ...more } = endpoint;
+    const host = hostOf(addresses[0], slice.addressType, `${where}: endpoints[${i}]`);
     const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     const called = PEER_NAME.test(target);
     return {
       address,
-      rank: `${family}${called ? 0 : 1}${endpoint.ready ? 0 : 1} ${slice.namespace}/${slice.name}`,
-      peer: { ...endpoint, ...trust, name: called ? target : address, host, port },
+      rank: `${family}${called ? 0 : 1}${ready ? 0 : 1} ${slice.namespace}/${slice.name}`,
+      peer: {
+        name: called ? target : address,
+        host,
+        port,
+        ...trust,
+        ...more,
+        conditions: { ready, serving, terminating },
+      },
     };
   });
 }

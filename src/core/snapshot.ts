@@ -5,9 +5,11 @@ import { type Capabilities, indexCapabilities } from './capability.ts';
 import { type Catalog, type EtagOf, prepareCatalog } from './catalog.ts';
 import type { Document } from './document.ts';
 import { hash32 } from './hash.ts';
+import type { Conditions, Endpoint, Hints, Place } from './hints.ts';
 import { mergeDocuments } from './merge.ts';
 import { mergeOpenApi, type OpenApiDocument, type OpenApiIndex, renderOpenApiRoot } from './openapi.ts';
 import type { Peer, PeerState } from './peer.ts';
+import { locate, type Located, type TrafficPolicy } from './topology.ts';
 import { compareNewestFirst, type PeerVersion } from './version.ts';
 
 /** What was last read from a peer. Replaced, never changed: an unchanged peer keeps the same object. */
@@ -30,13 +32,15 @@ export interface PeerView {
 }
 
 /** A peer as the request path sees it. */
-export interface SnapshotPeer {
+export interface SnapshotPeer extends Located {
   readonly name: string;
   readonly host: string;
   readonly port: number;
   readonly serverName: string;
+  readonly node: string;
+  readonly zone: string;
+  readonly hints: Hints | undefined;
   readonly state: PeerState;
-  readonly ready: boolean;
   readonly suspect: boolean;
   readonly seed: number;
   readonly gitVersion: string;
@@ -45,6 +49,8 @@ export interface SnapshotPeer {
 
 export interface RoutingSnapshot {
   readonly generation: number;
+  /** The watched Service's internalTrafficPolicy. */
+  readonly policy: TrafficPolicy;
   /** Newest first; ties by name. Numbers elsewhere in the snapshot are positions in this list. */
   readonly peers: readonly SnapshotPeer[];
   readonly capabilities: Capabilities;
@@ -59,6 +65,7 @@ export interface RoutingSnapshot {
 /** What stands before anything was read. */
 export const EMPTY_SNAPSHOT: RoutingSnapshot = Object.freeze({
   generation: 0,
+  policy: 'Cluster',
   peers: [],
   capabilities: { resources: new Map<string, never>(), unlisted: new Map<string, never>() },
   catalog: new Map<string, never>(),
@@ -96,30 +103,53 @@ export function buildContents(views: readonly PeerView[], etagOf: EtagOf): Conte
   };
 }
 
-/** Joins contents with the peers' states. `patient`: the start still waits for peers that were never read. */
+/** What a snapshot is made of besides views and contents. */
+export interface Circumstances {
+  readonly generation: number;
+  /** The start still waits for peers that were never read. */
+  readonly patient: boolean;
+  /** Where this proxy runs. */
+  readonly here: Place;
+  readonly policy: TrafficPolicy;
+}
+
+/** Joins contents with the peers' states and places. */
 export function buildSnapshot(
   views: readonly PeerView[],
   contents: Contents,
-  generation: number,
-  patient: boolean,
+  { generation, patient, here, policy }: Circumstances,
 ): RoutingSnapshot {
   return Object.freeze({
     generation,
-    peers: views.map(toSnapshotPeer),
+    policy,
+    peers: views.map((view) => toSnapshotPeer(view, here)),
     ...contents,
     discoveryOpen: views.some((v) => v.discovery) && (!patient || views.every((v) => v.discovery)),
     complete: views.every((v) => v.settled),
   });
 }
 
-function toSnapshotPeer({ peer, state, suspect, discovery }: PeerView): SnapshotPeer {
+/** An endpoint as traffic distribution sees it: it is what its source says only while we find it well ourselves. */
+export function endpointOf(peer: Peer, state: PeerState): Endpoint {
+  const { ready, serving, terminating } = peer.conditions ?? WELL;
+  const { node, zone, hints } = peer;
+  const found = state === 'ready';
+  return { ready: found && ready, serving: found && serving, terminating, node, zone, hints };
+}
+
+const WELL: Conditions = { ready: true, serving: true, terminating: false };
+
+function toSnapshotPeer({ peer, state, suspect, discovery }: PeerView, here: Place): SnapshotPeer {
   return {
+    ...locate(endpointOf(peer, state), here),
     name: peer.name,
     host: peer.host,
     port: peer.port,
     serverName: peer.serverName,
+    node: peer.node ?? '',
+    zone: peer.zone ?? '',
+    hints: peer.hints,
     state,
-    ready: state === 'ready',
     suspect,
     seed: hash32(peer.name),
     gitVersion: discovery?.version?.gitVersion ?? '',

@@ -6,6 +6,7 @@ import type { PeerState } from '../core/peer.ts';
 import type { RoutingSnapshot } from '../core/snapshot.ts';
 
 const STATES: readonly PeerState[] = ['unknown', 'ready', 'notReady', 'unreachable', 'misconfigured'];
+const KINDS = new Set(['watch', 'proxy', 'attach', 'exec', 'log', 'portforward']);
 const VERBS = new Set([
   'get',
   'list',
@@ -17,6 +18,14 @@ const VERBS = new Set([
   'deletecollection',
   'proxy',
 ]);
+
+/** One request that is over. `peer` and `level` are '' where uvip answered itself. */
+interface Answered {
+  readonly peer: string;
+  readonly verb: string;
+  readonly code: number;
+  readonly level: string;
+}
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -32,7 +41,7 @@ export function createMetrics(version: string) {
   const requests = counter(
     'uvip_requests_total',
     'Requests answered, by the peer that answered ("" = uvip itself).',
-    ['peer', 'verb', 'code'],
+    ['peer', 'verb', 'code', 'level'],
   );
   const duration = new Histogram({
     name: 'uvip_request_duration_seconds',
@@ -77,12 +86,13 @@ export function createMetrics(version: string) {
 
   return {
     registry,
-    answered: (peer: string, rawVerb: string, code: number) => {
+    answered: ({ peer, verb: rawVerb, code, level }: Answered) => {
       const verb = verbOf(rawVerb);
-      const key = `${peer}\n${verb}\n${code}`;
+      const key = `${peer}\n${verb}\n${code}\n${level}`;
       let child = requestChildren.get(key);
-      if (child === undefined)
-        requestChildren.set(key, (child = requests.labels({ peer, verb, code: String(code) })));
+      if (child === undefined) {
+        requestChildren.set(key, (child = requests.labels({ peer, verb, code: String(code), level })));
+      }
       child.inc();
     },
     took: (rawVerb: string, seconds: number) => {
@@ -98,7 +108,7 @@ export function createMetrics(version: string) {
       failures.inc({ type });
     },
     longRunning: (kind: string, difference: 1 | -1) => {
-      longRunning.inc({ kind: verbOf(kind) }, difference);
+      longRunning.inc({ kind: KINDS.has(kind) ? kind : 'other' }, difference);
     },
     documentServed: (found: boolean) => {
       (found ? hits : misses).inc();

@@ -28,8 +28,13 @@ export class PeerAgent {
   #health: Health = UNKNOWN_HEALTH;
   /** As the client returned it, before anything was added: the measure of "unchanged". */
   #raw: PeerDiscovery | undefined;
+  /** With what only legacy lists carry, as far as it was read. */
+  #full: PeerDiscovery | undefined;
+  /** With the versions that are carried (named in `#carried`): what the view shows. */
   #discovery: PeerDiscovery | undefined;
-  #carriedSince = new Map<string, number>();
+  #carried = '';
+  /** Versions that are missing, each with the time since when. */
+  readonly #carriedSince = new Map<string, number>();
   #supplemented: PeerDiscovery | undefined;
   #supplementedAt = -Infinity;
   #failedReads = 0;
@@ -38,6 +43,7 @@ export class PeerAgent {
   /** Group versions somebody asked for, each with the time until which the peer is asked for it by name. */
   readonly #wanted = new Map<string, number>();
   #mayBeAnother = false;
+  #stopped = false;
 
   constructor(peer: Peer, deps: StateDeps, changed: () => void) {
     this.peer = peer;
@@ -53,6 +59,7 @@ export class PeerAgent {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     clearTimeout(this.#lost);
     const loops = [this.#probes.stop(), this.#reads.stop()];
     await this.#client.close();
@@ -71,9 +78,11 @@ export class PeerAgent {
   }
 
   /** Reads the peer from the beginning, also `wanted` by name. Resolves when it was read or has failed. */
-  async refresh(wanted?: string): Promise<void> {
-    const known = wanted === undefined || this.#wanted.has(wanted) || this.#wanted.size >= MAX_WANTED;
-    if (!known) this.#wanted.set(wanted, performance.now() + WANTED_MS);
+  async refresh(wanted: readonly string[] = []): Promise<void> {
+    for (const groupVersion of wanted) {
+      const known = this.#wanted.has(groupVersion) || this.#wanted.size >= MAX_WANTED;
+      if (!known) this.#wanted.set(groupVersion, performance.now() + WANTED_MS);
+    }
     await this.#reads.nudge();
   }
 
@@ -95,7 +104,7 @@ export class PeerAgent {
       await this.#client.probe();
       this.#signal('ok', 'answers /readyz');
     } catch (error) {
-      this.#signal(signalOf(error), messageOf(error));
+      if (!this.#stopped) this.#signal(signalOf(error), messageOf(error));
     }
     return this.#jittered(this.#deps.timing.probeIntervalMs);
   }
@@ -108,6 +117,7 @@ export class PeerAgent {
       this.#take(raw);
       await this.#supplement(raw);
     } catch (error) {
+      if (this.#stopped) return 0; // it was us who closed the connection
       this.#readFailed(error);
       const backOff = FIRST_RETRY_MS * 2 ** Math.min(this.#failedReads - 1, 16);
       return this.#jittered(Math.min(backOff, this.#deps.timing.intervalMs));
@@ -116,16 +126,27 @@ export class PeerAgent {
   }
 
   #take(raw: PeerDiscovery): void {
-    const unchanged = raw === this.#raw && this.#carriedSince.size === 0;
-    if (!unchanged) {
-      const last = this.#mayBeAnother ? undefined : this.#discovery?.document;
-      const document = carryOver(last, raw.document, (gv) => this.#mayCarry(gv));
-      this.#forgetCarried(document, raw.document);
-      this.#discovery = { ...raw, document };
-      this.#raw = raw;
-    }
+    const full = raw === this.#raw ? this.#full : undefined;
+    this.#raw = raw;
+    this.#show(full ?? raw);
     this.#mayBeAnother = false;
     this.#changed();
+  }
+
+  /** Puts `full` into the view, with what is carried. The view keeps its object where nothing is new. */
+  #show(full: PeerDiscovery): void {
+    this.#forgetCarried(full.document);
+    const last = this.#mayBeAnother ? undefined : this.#discovery?.document;
+    const carried: string[] = [];
+    const document = carryOver(last, full.document, (groupVersion) => {
+      const may = this.#mayCarry(groupVersion);
+      if (may) carried.push(groupVersion);
+      return may;
+    });
+    if (full === this.#full && carried.join() === this.#carried) return;
+    this.#full = full;
+    this.#carried = carried.join();
+    this.#discovery = { ...full, document };
   }
 
   /** A version is carried for one hold, counted from when it was first missing. */
@@ -135,9 +156,15 @@ export class PeerAgent {
     return performance.now() - since < this.#deps.timing.holdMs;
   }
 
-  #forgetCarried(document: Document, raw: Document): void {
-    if (document === raw && !raw.groups.some((g) => g.versions.some((v) => v.serving !== 'served'))) {
-      this.#carriedSince.clear();
+  /** What is served again, or gone, counts from the beginning when it is missing next time. */
+  #forgetCarried(document: Document): void {
+    const missing = new Set(
+      document.groups.flatMap((g) =>
+        g.versions.flatMap((v) => (v.serving === 'served' ? [] : [`${g.name}/${v.version}`])),
+      ),
+    );
+    for (const groupVersion of this.#carriedSince.keys()) {
+      if (!missing.has(groupVersion)) this.#carriedSince.delete(groupVersion);
     }
   }
 
@@ -147,9 +174,8 @@ export class PeerAgent {
     this.#supplemented = raw;
     if (thorough) this.#supplementedAt = performance.now();
     const full = await this.#client.supplement(raw, thorough);
-    if (full === raw || this.#raw !== raw || this.#discovery === undefined) return;
-    const document = carryOver(this.#discovery.document, full.document, (gv) => this.#carriedSince.has(gv));
-    this.#discovery = { ...full, document };
+    if (this.#raw !== raw || this.#full === undefined || sameContent(full, this.#full)) return;
+    this.#show(full);
     this.#changed();
   }
 
@@ -170,10 +196,16 @@ export class PeerAgent {
   #startHold(): void {
     this.#lost ??= setTimeout(() => {
       this.#holdEnded = true;
-      this.#discovery = undefined;
-      this.#raw = undefined;
+      this.#forget();
       this.#changed();
     }, this.#deps.timing.holdMs);
+  }
+
+  /** As if it had never been read. */
+  #forget(): void {
+    this.#raw = this.#full = this.#discovery = this.#supplemented = undefined;
+    this.#carried = '';
+    this.#carriedSince.clear();
   }
 
   #endHold(): void {
@@ -210,6 +242,11 @@ export class PeerAgent {
   #jittered(ms: number): number {
     return ms * (0.8 + 0.4 * this.#deps.random());
   }
+}
+
+/** Lists read again mostly say the same: then there is nothing to publish. */
+function sameContent(a: PeerDiscovery, b: PeerDiscovery): boolean {
+  return a.document === b.document || JSON.stringify(a.document) === JSON.stringify(b.document);
 }
 
 function signalOf(error: unknown): Signal {

@@ -2,6 +2,7 @@
 // one error that crosses the border.
 
 import type { EtagOf } from '../core/catalog.ts';
+import type { Place } from '../core/hints.ts';
 import type { Peer } from '../core/peer.ts';
 import type { PeerDiscovery, RoutingSnapshot } from '../core/snapshot.ts';
 
@@ -58,6 +59,8 @@ export interface Timing {
 export interface StateDeps {
   readonly openPeer: OpenPeer;
   readonly timing: Timing;
+  /** Where this proxy runs. */
+  readonly here: Place;
   readonly etagOf: EtagOf;
   /** Uniform in [0, 1). */
   readonly random: () => number;

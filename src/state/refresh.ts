@@ -3,6 +3,7 @@
 
 import type { Peer } from '../core/peer.ts';
 import { buildContents, buildSnapshot, type Contents, type PeerView, sortViews } from '../core/snapshot.ts';
+import type { TrafficPolicy } from '../core/topology.ts';
 import { PeerAgent } from './peer-agent.ts';
 import type { StateDeps, StateRequests } from './ports.ts';
 import type { SnapshotCell } from './snapshot-cell.ts';
@@ -18,6 +19,7 @@ export class Refresher implements StateRequests {
   readonly #deps: StateDeps;
   readonly #cell: SnapshotCell;
   readonly #agents = new Map<string, PeerAgent>();
+  #policy: TrafficPolicy = 'Cluster';
   #patience: NodeJS.Timeout | undefined;
   #patient = true;
   #contents: { readonly key: readonly unknown[]; readonly value: Contents } | undefined;
@@ -25,6 +27,7 @@ export class Refresher implements StateRequests {
   #scheduled = false;
   #stopped = false;
   #demand: Promise<void> | undefined;
+  readonly #demanded = new Set<string>();
   #demandBegan = -Infinity;
   #typeChange: NodeJS.Timeout | undefined;
   #wakeAll: (() => void) | undefined;
@@ -97,18 +100,21 @@ export class Refresher implements StateRequests {
 
   /** One round for everybody who asks meanwhile; the next begins a second after this one began. */
   async #demandRound(groupVersion: string): Promise<void> {
+    this.#demanded.add(groupVersion);
     if (this.#demand === undefined) {
       const wait = Math.max(0, this.#demandBegan + DEMAND_EVERY_MS - performance.now());
       this.#demand = new Promise<void>((resolve) => setTimeout(resolve, wait)).then(async () => {
         this.#demandBegan = performance.now();
         this.#demand = undefined;
-        await this.#refreshAll(groupVersion);
+        const wanted = [...this.#demanded];
+        this.#demanded.clear();
+        await this.#refreshAll(wanted);
       });
     }
     await this.#demand;
   }
 
-  async #refreshAll(wanted?: string): Promise<void> {
+  async #refreshAll(wanted?: readonly string[]): Promise<void> {
     const reachable = [...this.#agents.values()].filter((agent) => agent.view().state !== 'unreachable');
     await Promise.all(reachable.map((agent) => agent.refresh(wanted)));
   }
@@ -125,12 +131,17 @@ export class Refresher implements StateRequests {
 
   #publish(): void {
     const views = sortViews([...this.#agents.values()].map((agent) => agent.view()));
-    const identity = [this.#patient, ...views.flatMap(identityOf)];
+    const identity = [this.#patient, this.#policy, ...views.flatMap(identityOf)];
     if (same(identity, this.#published)) return;
     this.#published = identity;
     const generation = this.#cell.current().generation + 1;
-    const snapshot = buildSnapshot(views, this.#contentsOf(views), generation, this.#patient);
-    if (snapshot.discoveryOpen) this.#patient = false; // the start is over, whoever joins later
+    const { here } = this.#deps;
+    const circumstances = { generation, patient: this.#patient, here, policy: this.#policy };
+    const snapshot = buildSnapshot(views, this.#contentsOf(views), circumstances);
+    if (snapshot.discoveryOpen) {
+      this.#patient = false; // the start is over, whoever joins later
+      this.#published = [this.#patient, ...identity.slice(1)]; // and that it is, is nothing new
+    }
     this.#cell.replace(snapshot);
     this.#deps.events.published(snapshot);
     this.#wakeAll?.();

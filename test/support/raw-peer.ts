@@ -15,7 +15,7 @@ export interface RawPeer {
   readonly accepted: number;
   /** The connection with this number (from 0), once it is there. */
   connection(number: number): Promise<RawConnection>;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export type Behaviour = (connection: RawConnection) => void | Promise<void>;
@@ -52,16 +52,31 @@ export async function openRawPeer(
   };
 }
 
+export interface PlainPeer {
+  readonly port: number;
+  /** The connection with this number (from 0), once it is there. */
+  socket(number: number): Promise<Socket>;
+  readonly close: () => Promise<void>;
+}
+
 /** A TCP server without TLS: what a wrong port looks like. */
-export async function openPlainPeer(
-  behave: (socket: Socket) => void,
-): Promise<{ port: number; close(): Promise<void> }> {
-  return listen(
-    createTcpServer((socket) => {
-      socket.on('error', () => undefined);
-      behave(socket);
-    }),
-  );
+export async function openPlainPeer(behave: (socket: Socket) => void): Promise<PlainPeer> {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    server.emit('test:connection');
+    behave(socket);
+  });
+  const { port, close } = await listen(server);
+  return {
+    port,
+    socket: async (number) => {
+      while (sockets[number] === undefined) await once(server, 'test:connection');
+      return sockets[number];
+    },
+    close,
+  };
 }
 
 /** A port on loopback where nobody listens. */
@@ -71,7 +86,9 @@ export async function closedPort(): Promise<number> {
   return port;
 }
 
-async function listen(server: Server): Promise<{ port: number; count(): number; close(): Promise<void> }> {
+async function listen(
+  server: Server,
+): Promise<{ port: number; count: () => number; close: () => Promise<void> }> {
   const sockets = new Set<Socket>();
   let count = 0;
   server.on('connection', (socket: Socket) => {

@@ -13,13 +13,15 @@ import { Tunnel } from '../../src/edge/upstream/tunnel.ts';
 import { SERVER_NAME, testPki } from './test-pki.ts';
 
 export interface TunnelProxyOptions {
-  /** Ports of the candidates, in order. */
+  /** Ports of the candidates, in order; 0 for one that has left since it was chosen. */
   readonly ports: readonly number[];
   readonly serverName?: string;
   readonly connectTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
   readonly isResource?: boolean;
   readonly shown?: ShownCertificate;
+  /** Waited for before the tunnel is started. */
+  readonly before?: (client: Socket) => Promise<void>;
   /** What the peer is sent; by default the client's headers without Host, Connection and Upgrade. */
   readonly headersFor?: (raw: readonly string[], peer: SnapshotPeer) => string[];
 }
@@ -39,7 +41,7 @@ export interface TunnelProxy {
   readonly clients: readonly Socket[];
   /** Waits until so many tunnels are over. */
   ended(count: number): Promise<void>;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export async function openTunnelProxy(options: TunnelProxyOptions): Promise<TunnelProxy> {
@@ -60,7 +62,7 @@ export async function openTunnelProxy(options: TunnelProxyOptions): Promise<Tunn
   server.on('upgrade', (request: IncomingMessage, client: Socket, head: Buffer) => {
     const tunnel = new Tunnel(
       {
-        endpointOf: (peer) => endpoints.find((endpoint) => endpoint.name === peer.name),
+        endpointOf: (peer) => endpoints.find(({ name, port }) => name === peer.name && port !== 0),
         connectTimeoutMs: options.connectTimeoutMs ?? 5000,
         requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
       },
@@ -89,7 +91,11 @@ export async function openTunnelProxy(options: TunnelProxyOptions): Promise<Tunn
     );
     tunnels.push(tunnel);
     clients.push(client);
-    tunnel.start(peers);
+    if (options.before === undefined) tunnel.start(peers);
+    else
+      void options.before(client).then(() => {
+        tunnel.start(peers);
+      });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

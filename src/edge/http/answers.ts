@@ -34,7 +34,11 @@ export interface Failing {
 }
 
 /** Answers a failure, with `headers` besides those of its own. */
-export function sendFailure({ reply, auditId, headOnly }: Failing, failure: Failure, headers: readonly string[]): void {
+export function sendFailure(
+  { reply, auditId, headOnly }: Failing,
+  failure: Failure,
+  headers: readonly string[],
+): void {
   const { status, retryAfter, json } = toStatus(failure);
   sendAnswer(reply, {
     status,

@@ -7,8 +7,9 @@ import type { Identity } from '../../core/identity.ts';
 
 const COMMON_NAME = '2.5.4.3';
 const ORGANIZATION = '2.5.4.10';
-// Not among forge's names (X.680 section 8.4, tag 20).
-const T61STRING = 20 as forge.asn1.Type;
+// Tags of the string types that are not UTF-8 (X.680 section 8.4); forge names only one of them.
+const T61STRING = 20;
+const BMPSTRING = 30;
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 /**
@@ -43,7 +44,7 @@ function readSubject(der: Buffer): readonly Attribute[] | undefined {
       .flatMap((rdn) => children(rdn))
       .map((attribute) => {
         const [oid, value] = children(attribute);
-        return [forge.asn1.derToOid(String(oid?.value)), decode(value)];
+        return [forge.asn1.derToOid(octets(oid).toString('latin1')), decode(value)];
       });
   } catch {
     return undefined;
@@ -56,14 +57,14 @@ function children(node: forge.asn1.Asn1 | undefined): forge.asn1.Asn1[] {
 }
 
 function decode(node: forge.asn1.Asn1 | undefined): string {
+  const tag = Number(node?.type);
+  const bytes = octets(node);
+  if (tag === BMPSTRING) return bytes.swap16().toString('utf16le');
+  if (tag === T61STRING) return bytes.toString('latin1');
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+}
+
+function octets(node: forge.asn1.Asn1 | undefined): Buffer {
   if (node === undefined || typeof node.value !== 'string') throw new Error('not a string');
-  const bytes = Buffer.from(node.value, 'latin1');
-  switch (node.type) {
-    case forge.asn1.Type.BMPSTRING:
-      return bytes.swap16().toString('utf16le');
-    case T61STRING:
-      return bytes.toString('latin1');
-    default:
-      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  }
+  return Buffer.from(node.value, 'latin1');
 }

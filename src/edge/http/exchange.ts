@@ -3,6 +3,7 @@
 
 import { type Failure, FAILURES } from '../../core/failure.ts';
 import type { RequestInfo } from '../../core/request-info.ts';
+import type { Level } from '../../core/topology.ts';
 import type { Log } from '../../state/ports.ts';
 import type { Metrics } from '../metrics.ts';
 import { sendFailure } from './answers.ts';
@@ -32,6 +33,7 @@ export class Exchange {
   #auditId: string | undefined;
   #peer = '';
   #status = CLIENT_GONE;
+  #level: Level | '' = '';
   #retried = false;
   #over = false;
   #cut: (() => void) | undefined;
@@ -78,7 +80,7 @@ export class Exchange {
   /** What the request asks for, once that is known. */
   understood(info: RequestInfo): void {
     this.#info = info;
-    if (info.longRunning) this.#deps.metrics.longRunning(info.subresource || info.verb, 1);
+    if (info.longRunning) this.#deps.metrics.longRunning(this.#kind(), 1);
   }
 
   /** Tells a client that asked (`Expect: 100-continue`) to send its body. */
@@ -104,6 +106,11 @@ export class Exchange {
     if (this.reply.started) this.reply.end([]);
     else this.fail({ code: 'SHUTTING_DOWN' });
     this.ended();
+  }
+
+  /** The step of the traffic distribution that chose where it goes. */
+  chosenBy(level: Level): void {
+    this.#level = level;
   }
 
   /** A peer's answer is on its way; `ended` follows. */
@@ -133,14 +140,25 @@ export class Exchange {
     if (this.#over) return;
     this.#over = true;
     if (ownStatus !== undefined) this.answeredBy('', ownStatus);
-    const { metrics } = this.#deps;
     const ms = performance.now() - this.#began;
-    const verb = this.#info?.verb ?? '';
-    metrics.answered(this.#peer, verb, this.#status);
-    if (this.longRunning) metrics.longRunning(this.#info?.subresource || verb, -1);
-    else metrics.took(verb, ms / 1000);
+    this.#count(ms);
     if (this.#isWorthALine(ms)) this.#writeAccessLine(ms);
     this.#whenOver?.();
+  }
+
+  #count(ms: number): void {
+    const { metrics } = this.#deps;
+    const verb = this.#info?.verb ?? '';
+    const level = this.#peer === '' ? '' : this.#level;
+    metrics.answered({ peer: this.#peer, verb, code: this.#status, level });
+    if (this.longRunning) metrics.longRunning(this.#kind(), -1);
+    else metrics.took(verb, ms / 1000);
+  }
+
+  /** What a long-running request is counted as. */
+  #kind(): string {
+    const { subresource = '', verb = '' } = this.#info ?? {};
+    return subresource === '' ? verb : subresource;
   }
 
   #isOver(): boolean {

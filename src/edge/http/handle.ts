@@ -83,7 +83,7 @@ export async function carryOut(decision: Known, one: Identified, deps: HandleDep
   const { exchange } = one;
   switch (decision.kind) {
     case 'peers':
-      return proxy(one, decision.candidates, deps);
+      return proxy(one, decision, deps);
     case 'document':
       return answerDocument(decision.path, one, deps);
     case 'refuse':
@@ -115,7 +115,7 @@ async function answerDocument(path: string, one: Identified, deps: HandleDeps): 
     passThrough: async () => {
       deps.metrics.nopeerAsked();
       const candidates = ready(); // the newest first, which says most
-      if (candidates.length > 0) await proxy(one, candidates, deps);
+      if (candidates.length > 0) await proxy(one, { level: 'any', candidates }, deps);
       else exchange.fail({ code: 'NO_READY_PEER' });
     },
   });

@@ -1,6 +1,7 @@
 // Takes one request to the peers that were chosen for it: makes what is sent, ties the client's leaving to the
 // peer's request, counts what came of it.
 
+import type { PeerOrder } from '../../core/choose-peers.ts';
 import type { RequestFilter } from '../../core/headers.ts';
 import type { RequestInfo } from '../../core/request-info.ts';
 import type { SnapshotPeer } from '../../core/snapshot.ts';
@@ -26,11 +27,19 @@ export interface Identified {
   readonly caller: Caller;
 }
 
-const TYPE_MAKERS = new Set(['apiextensions.k8s.io/customresourcedefinitions', 'apiregistration.k8s.io/apiservices']);
+const TYPE_MAKERS = new Set([
+  'apiextensions.k8s.io/customresourcedefinitions',
+  'apiregistration.k8s.io/apiservices',
+]);
 
-/** Forwards to the first of `candidates` that answers. Resolves when the request is on its way. */
-export async function proxy(one: Identified, candidates: readonly SnapshotPeer[], deps: ProxyDeps): Promise<void> {
+/** Forwards to the first of the candidates that answers. Resolves when the request is on its way. */
+export async function proxy(
+  one: Identified,
+  { level, candidates }: PeerOrder,
+  deps: ProxyDeps,
+): Promise<void> {
   const { exchange, info, caller } = one;
+  exchange.chosenBy(level);
   exchange.sendContinue();
   const body = await readBody(exchange.request);
   if (body === undefined) return;
@@ -51,7 +60,11 @@ export async function proxy(one: Identified, candidates: readonly SnapshotPeer[]
 }
 
 /** The headers one peer gets for this request, upgrades included. */
-export function headersFor({ exchange, caller }: Identified, peer: SnapshotPeer, { filter }: ProxyDeps): string[] {
+export function headersFor(
+  { exchange, caller }: Identified,
+  peer: SnapshotPeer,
+  { filter }: ProxyDeps,
+): string[] {
   return filter(exchange.request.rawHeaders, {
     host: peer.serverName,
     clientAddress: caller.address,

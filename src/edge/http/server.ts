@@ -1,7 +1,12 @@
 // The client listener: TLS, HTTP/2 and HTTP/1.1 on one port by ALPN, every request into the same pipeline. Owns
 // sockets and their limits; what becomes of a request is handle.ts, how it all ends is leaving.ts.
 
-import { createSecureServer, type Http2SecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
@@ -126,7 +131,8 @@ function onUpgrade(server: Http2SecureServer, deps: ListenerDeps, leaving: Leavi
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
     const exchange = new Exchange(request, response, request.url ?? '', deps.exchange);
-    if (leaving.admits(exchange)) run(exchange, handleUpgrade(exchange, { socket, head }, deps.handling), deps);
+    if (leaving.admits(exchange))
+      run(exchange, handleUpgrade(exchange, { socket, head }, deps.handling), deps);
   });
 }
 
@@ -145,18 +151,24 @@ function refuseAtTheDoor(server: Http2SecureServer): void {
     if (socket.writable) writeStatus(socket, tooLarge ? 'HEADERS_TOO_LARGE' : 'MALFORMED_MESSAGE');
     else socket.destroy();
   });
-  server.on('connect', (request: IncomingMessage | Http2ServerRequest, socket: Socket | Http2ServerResponse) => {
-    if ('stream' in request) {
-      const { status, json } = toStatus({ code: 'METHOD_NOT_ALLOWED' });
-      (socket as Http2ServerResponse).writeHead(status, { 'content-type': 'application/json' });
-      (socket as Http2ServerResponse).end(json);
-    } else {
-      writeStatus(socket as Socket, 'METHOD_NOT_ALLOWED');
-    }
-  });
+  server.on(
+    'connect',
+    (request: IncomingMessage | Http2ServerRequest, socket: Socket | Http2ServerResponse) => {
+      if ('stream' in request) {
+        const { status, json } = toStatus({ code: 'METHOD_NOT_ALLOWED' });
+        (socket as Http2ServerResponse).writeHead(status, { 'content-type': 'application/json' });
+        (socket as Http2ServerResponse).end(json);
+      } else {
+        writeStatus(socket as Socket, 'METHOD_NOT_ALLOWED');
+      }
+    },
+  );
 }
 
-function writeStatus(socket: Socket, code: 'HEADERS_TOO_LARGE' | 'MALFORMED_MESSAGE' | 'METHOD_NOT_ALLOWED'): void {
+function writeStatus(
+  socket: Socket,
+  code: 'HEADERS_TOO_LARGE' | 'MALFORMED_MESSAGE' | 'METHOD_NOT_ALLOWED',
+): void {
   const { status, json } = toStatus({ code });
   const head = `HTTP/1.1 ${status} \r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}`;
   socket.end(`${head}\r\nConnection: close\r\n\r\n${json}`);

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Tunnel, type TunnelDeps } from '../upstream/tunnel.ts';
 import type { ShownCertificate } from '../upstream/pools.ts';
-import type { SnapshotPeer } from '../../core/snapshot.ts';
+import type { PeerOrder } from '../../core/choose-peers.ts';
 import type { Exchange } from './exchange.ts';
 import { carryOut, decideWithPatience, type HandleDeps, identify } from './handle.ts';
 import { headersFor, type Identified, reportAttempt } from './proxy.ts';
@@ -30,19 +30,20 @@ export async function handleUpgrade(
   const one = identify(exchange, deps);
   if (one === undefined) return;
   const decision = await decideWithPatience(one, deps);
-  if (decision.kind === 'peers') openTunnel(one, client, decision.candidates, deps);
+  if (decision.kind === 'peers') openTunnel(one, client, decision, deps);
   else await carryOut(decision, one, deps);
 }
 
 function openTunnel(
   one: Identified,
   { socket, head }: RawClient,
-  candidates: readonly SnapshotPeer[],
+  { level, candidates }: PeerOrder,
   deps: HandleDeps & UpgradeDeps,
 ): void {
   const { exchange, info, caller } = one;
   const response = exchange.response as ServerResponse;
   response.detachSocket(socket);
+  exchange.chosenBy(level);
   const tunnel = new Tunnel(
     deps.tunnel,
     {

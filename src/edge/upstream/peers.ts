@@ -20,7 +20,10 @@ export function openPeers(
   frontProxy: ShownCertificate | undefined,
 ): PeerDirectory {
   const known = new Map(
-    peers.map((endpoint) => [endpoint.name, { endpoint, pools: new PeerPools(endpoint, limits, frontProxy) }]),
+    peers.map((endpoint) => [
+      endpoint.name,
+      { endpoint, pools: new PeerPools(endpoint, limits, frontProxy) },
+    ]),
   );
   return {
     endpointOf: ({ name }) => known.get(name)?.endpoint,

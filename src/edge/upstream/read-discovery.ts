@@ -20,6 +20,8 @@ const AGGREGATED = [
   .join(',');
 // Enough to read a legacy server's fifty documents quickly, few enough not to be a burst to it.
 const PARALLEL = 8;
+// What clients ask for by name becomes a path of ours: nothing but names passes ('' is the core group).
+const GROUP_VERSION = /^[a-z0-9.-]*\/[a-z0-9]+$/;
 
 interface Root {
   readonly etag: string;
@@ -92,13 +94,20 @@ async function readLegacy(
   const served = (memory.legacy?.groups ?? []).flatMap((g) =>
     g.versions.map((v) => `${g.name}/${v.version}`),
   );
-  for (const groupVersion of [...served, ...wanted]) {
+  const add = (groupVersion: string) => {
     const slash = groupVersion.indexOf('/');
     const group = groupVersion.slice(0, slash);
     versions.set(group, (versions.get(group) ?? new Set()).add(groupVersion.slice(slash + 1)));
-  }
+  };
+  served.forEach(add);
+  const known = new Set([...versions].flatMap(([group, names]) => [...names].map((v) => `${group}/${v}`)));
+  wanted.filter((groupVersion) => GROUP_VERSION.test(groupVersion)).forEach(add);
   const tasks = [...versions].flatMap(([group, names]) => [...names].map((version) => ({ group, version })));
-  const read = await inParallel(tasks, (task) => readGroupVersion(get, task.group, task.version));
+  const read = await inParallel(tasks, async ({ group, version }) => {
+    const found = await readGroupVersion(get, group, version);
+    // Nobody has said that it exists, but a client: only the list itself proves that it does.
+    return found?.serving === 'served' || known.has(`${group}/${version}`) ? found : undefined;
+  });
   const groups = [...versions.keys()].map((name) => ({
     name,
     versions: tasks.flatMap((task, i) => (task.group === name ? (read[i] ?? []) : [])),

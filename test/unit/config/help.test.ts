@@ -1,6 +1,7 @@
 import prettier from 'prettier';
 import { describe, expect, it } from 'vitest';
-import { FLAGS, SECTIONS, type Flag } from '../../../src/config/flags.ts';
+import type { Flag } from '../../../src/config/flag.ts';
+import { FLAGS, SECTIONS } from '../../../src/config/flags.ts';
 import { flagsMarkdown, helpText } from '../../../src/config/help.ts';
 import { parseFlags } from '../../../src/config/parse.ts';
 import { readValue } from '../../../src/config/value.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FLAGS, type FlagTable } from '../../../src/config/flags.ts';
+import type { FlagTable } from '../../../src/config/flag.ts';
+import { FLAGS } from '../../../src/config/flags.ts';
 import { nearest } from '../../../src/config/nearest.ts';
 import { parseFlags } from '../../../src/config/parse.ts';
 

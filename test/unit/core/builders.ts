@@ -5,6 +5,7 @@ import type { Peer } from '../../../src/core/peer.ts';
 import {
   buildContents,
   buildSnapshot,
+  type Circumstances,
   type PeerView,
   type RoutingSnapshot,
   sortViews,
@@ -65,13 +66,15 @@ export interface ViewSpec extends Partial<Omit<PeerView, 'peer' | 'discovery'>> 
   readonly document?: Document;
   readonly minor?: number;
   readonly openApi?: Readonly<Record<string, string>>;
+  /** Where it is, and what its source says of it. */
+  readonly source?: Partial<Peer>;
 }
 
 /** A ready, settled peer unless `spec` says otherwise; release 1.36 unless it says `minor`. */
 export function view(name: string, spec: ViewSpec = {}): PeerView {
-  const { document, minor = 36, openApi = {}, ...more } = spec;
+  const { document, minor = 36, openApi = {}, source = {}, ...more } = spec;
   return {
-    peer: peer(name),
+    peer: peer(name, source),
     state: 'ready',
     suspect: false,
     settled: true,
@@ -84,9 +87,13 @@ export function view(name: string, spec: ViewSpec = {}): PeerView {
   };
 }
 
-export function snapshotOf(views: readonly PeerView[], { patient = false } = {}): RoutingSnapshot {
+export function snapshotOf(
+  views: readonly PeerView[],
+  circumstances: Partial<Circumstances> = {},
+): RoutingSnapshot {
   const sorted = sortViews(views);
-  return buildSnapshot(sorted, buildContents(sorted, etagOf), 1, patient);
+  const usual: Circumstances = { generation: 1, patient: false, here: {}, policy: 'Cluster' };
+  return buildSnapshot(sorted, buildContents(sorted, etagOf), { ...usual, ...circumstances });
 }
 
 export function textOf(snapshot: RoutingSnapshot, key: string): string | undefined {

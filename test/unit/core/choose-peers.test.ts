@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { choosePeers, stickinessOf } from '../../../src/core/choose-peers.ts';
 import { hash32 } from '../../../src/core/hash.ts';
-import type { SnapshotPeer } from '../../../src/core/snapshot.ts';
+import type { RoutingSnapshot, SnapshotPeer } from '../../../src/core/snapshot.ts';
 import { snapshotOf, view, type ViewSpec } from './builders.ts';
 import { aggregatedDocument, readRecording } from './recordings.ts';
 
@@ -30,7 +30,15 @@ const KEYS = RESOURCES.flatMap((resource) =>
 /** For every resource and caller the order of attempts, as names. */
 function orders(peers: readonly SnapshotPeer[]): string[][] {
   const capable = peers.map((_, i) => i);
-  return KEYS.map((key) => choosePeers(peers, capable, key).map((p) => p.name));
+  return KEYS.map((key) => namesOf({ peers, policy: 'Cluster' }, capable, key));
+}
+
+function namesOf(
+  peers: Pick<RoutingSnapshot, 'peers' | 'policy'>,
+  capable: readonly number[],
+  key: number,
+): string[] {
+  return choosePeers(peers, capable, key).candidates.map((p) => p.name);
 }
 
 function shares(firsts: readonly string[]): number[] {
@@ -107,8 +115,7 @@ describe('choosePeers', () => {
   const peers = peersOf(['a', 'b', 'c', 'd'], (name) =>
     name === 'c' ? { state: 'unreachable' } : name === 'd' ? { suspect: true } : {},
   );
-  const names = (capable: readonly number[], stickiness = 1) =>
-    choosePeers(peers, capable, stickiness).map((p) => p.name);
+  const names = (capable: readonly number[], key = 1) => namesOf({ peers, policy: 'Cluster' }, capable, key);
 
   it.each([
     ['nobody', [], []],
@@ -128,14 +135,118 @@ describe('choosePeers', () => {
     const suspects = peersOf(['a', 'b', 'c'], () => ({ suspect: true }));
     const well = peersOf(['a', 'b', 'c']);
     for (let key = 0; key < 200; key++) {
-      const order = (list: readonly SnapshotPeer[]) => choosePeers(list, [0, 1, 2], key).map((p) => p.name);
+      const order = (list: readonly SnapshotPeer[]) =>
+        namesOf({ peers: list, policy: 'Cluster' }, [0, 1, 2], key);
       expect(order(suspects)).toEqual(order(well));
     }
   });
 
   it('leaves its arguments as they were', () => {
     const capable = Object.freeze([0, 1, 3]);
-    choosePeers(Object.freeze([...peers]), capable, 5);
+    choosePeers({ peers: Object.freeze([...peers]), policy: 'Cluster' }, capable, 5);
     expect(capable).toEqual([0, 1, 3]);
+  });
+});
+
+describe('levels (KEP-3015)', () => {
+  /** As the EndpointSlice controller writes them for PreferSameNode. */
+  const at = (node: string, zone: string): ViewSpec => ({
+    source: { node, zone, hints: { forNodes: [node], forZones: [zone] } },
+  });
+  const PEERS: Record<string, ViewSpec> = {
+    n1: at('node-1', 'zone-a'),
+    n2: at('node-2', 'zone-a'),
+    n3: at('node-3', 'zone-b'),
+    n4: at('node-4', 'zone-b'),
+  };
+  const here = { node: 'node-1', zone: 'zone-a' };
+  const leaving = { ready: false, serving: true, terminating: true };
+
+  /** Level, and the candidates in groups that are tried one after the other; within a group any order. */
+  function order(
+    changes: Record<string, ViewSpec>,
+    circumstances: Parameters<typeof snapshotOf>[1],
+    capable = [0, 1, 2, 3],
+  ): string {
+    const snapshot = snapshotOf(
+      Object.entries(PEERS).map(([name, spec]) =>
+        view(name, { ...spec, ...changes[name], source: { ...spec.source, ...changes[name]?.source } }),
+      ),
+      circumstances,
+    );
+    const seen = Array.from({ length: 60 }, (_, key) => choosePeers(snapshot, capable, key * 7919));
+    const ranks = new Map<string, number[]>();
+    for (const { candidates } of seen) {
+      for (const [i, p] of candidates.entries()) ranks.set(p.name, [...(ranks.get(p.name) ?? []), i]);
+    }
+    const groups = new Map<string, string[]>();
+    for (const [name, places] of [...ranks].sort()) {
+      const span = `${Math.min(...places)}-${Math.max(...places)}`;
+      groups.set(span, [...(groups.get(span) ?? []), name]);
+    }
+    const text = [...groups].sort().map(([, names]) => names.join('+'));
+    return `${[...new Set(seen.map((s) => s.level))].join()}: ${text.join(' ')}`;
+  }
+
+  it.each<[string, Record<string, ViewSpec>, Parameters<typeof snapshotOf>[1], number[] | undefined, string]>(
+    [
+      ['the same node first, then its zone, then all', {}, { here }, undefined, 'node: n1 n2 n3+n4'],
+      [
+        'no peer on our node: the zone',
+        {},
+        { here: { node: 'x', zone: 'zone-b' } },
+        undefined,
+        'zone: n3+n4 n1+n2',
+      ],
+      ['nothing is near', {}, { here: { node: 'x', zone: 'y' } }, undefined, 'any: n1+n2+n3+n4'],
+      ['we do not know where we are', {}, {}, undefined, 'any: n1+n2+n3+n4'],
+      ['the near one cannot: it has no say', {}, { here }, [1, 2, 3], 'zone: n2 n3+n4'],
+      ['the near one is not ready', { n1: { state: 'notReady' } }, { here }, undefined, 'zone: n2 n3+n4'],
+      [
+        'the near one is suspect: last of all',
+        { n1: { suspect: true } },
+        { here },
+        undefined,
+        'node: n2 n3+n4 n1',
+      ],
+      [
+        'its source says it is not ready',
+        { n1: { source: { conditions: { ...leaving, serving: false } } } },
+        { here },
+        undefined,
+        'zone: n2 n3+n4',
+      ],
+      [
+        'none ready, some leaving',
+        Object.fromEntries(
+          ['n1', 'n2', 'n3', 'n4'].map((n) => [
+            n,
+            { source: { conditions: { ...leaving, serving: n !== 'n2' } } },
+          ]),
+        ),
+        { here },
+        undefined,
+        'any: n1+n3+n4',
+      ],
+      [
+        'one ready, others leaving',
+        Object.fromEntries(['n1', 'n2', 'n4'].map((n) => [n, { source: { conditions: leaving } }])),
+        { here },
+        undefined,
+        'any: n3',
+      ],
+      ['Local: our node only', {}, { here, policy: 'Local' }, undefined, 'node: n1'],
+      ['Local, and nobody there', {}, { here: { node: 'x' }, policy: 'Local' }, undefined, 'node: '],
+      [
+        'Local, leaving',
+        { n1: { source: { conditions: leaving } } },
+        { here, policy: 'Local' },
+        undefined,
+        'node: n1',
+      ],
+      ['Local, down', { n1: { state: 'unreachable' } }, { here, policy: 'Local' }, undefined, 'node: '],
+    ],
+  )('%s', (_, changes, circumstances, capable, want) => {
+    expect(order(changes, circumstances, capable)).toBe(want);
   });
 });

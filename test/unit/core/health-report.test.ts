@@ -30,7 +30,7 @@ describe('reportHealth', () => {
       '',
       {
         status: 500,
-        text: '[+]ping ok\n[-]peers-read failed: reason withheld\n[-]peer-ready failed: reason withheld\nreadyz check failed\n',
+        text: '[+]ping ok\n[+]shutdown ok\n[-]peers-read failed: reason withheld\n[-]peer-ready failed: reason withheld\nreadyz check failed\n',
       },
     ],
     [
@@ -40,7 +40,7 @@ describe('reportHealth', () => {
       '',
       {
         status: 500,
-        text: '[+]ping ok\n[-]peers-read failed: reason withheld\n[+]peer-ready ok\nreadyz check failed\n',
+        text: '[+]ping ok\n[+]shutdown ok\n[-]peers-read failed: reason withheld\n[+]peer-ready ok\nreadyz check failed\n',
       },
     ],
     [
@@ -50,7 +50,7 @@ describe('reportHealth', () => {
       '',
       {
         status: 500,
-        text: '[+]ping ok\n[+]peers-read ok\n[-]peer-ready failed: reason withheld\nhealthz check failed\n',
+        text: '[+]ping ok\n[+]shutdown ok\n[+]peers-read ok\n[-]peer-ready failed: reason withheld\nhealthz check failed\n',
       },
     ],
     [
@@ -65,7 +65,10 @@ describe('reportHealth', () => {
       WELL,
       '/readyz',
       'verbose',
-      { status: 200, text: '[+]ping ok\n[+]peers-read ok\n[+]peer-ready ok\nreadyz check passed\n' },
+      {
+        status: 200,
+        text: '[+]ping ok\n[+]shutdown ok\n[+]peers-read ok\n[+]peer-ready ok\nreadyz check passed\n',
+      },
     ],
     [
       'verbose with a value',
@@ -83,7 +86,7 @@ describe('reportHealth', () => {
       'verbose&exclude=peer-ready',
       {
         status: 200,
-        text: '[+]ping ok\n[+]peers-read ok\n[+]peer-ready excluded: ok\nreadyz check passed\n',
+        text: '[+]ping ok\n[+]shutdown ok\n[+]peers-read ok\n[+]peer-ready excluded: ok\nreadyz check passed\n',
       },
     ],
     [
@@ -93,7 +96,7 @@ describe('reportHealth', () => {
       'exclude=peers-read',
       {
         status: 500,
-        text: '[+]ping ok\n[+]peers-read excluded: ok\n[-]peer-ready failed: reason withheld\nreadyz check failed\n',
+        text: '[+]ping ok\n[+]shutdown ok\n[+]peers-read excluded: ok\n[-]peer-ready failed: reason withheld\nreadyz check failed\n',
       },
     ],
     ['both are excluded', EMPTY_SNAPSHOT, '/readyz', 'exclude=peers-read&exclude=peer-ready', OK],
@@ -111,6 +114,21 @@ describe('reportHealth', () => {
     ['a check of another endpoint', WELL, '/livez/peer-ready', '', NOT_FOUND],
     ['a check nobody has', WELL, '/readyz/etcd', '', NOT_FOUND],
   ])('%s', (_, snapshot, path, query, want) => {
-    expect(reportHealth(snapshot, path, query)).toEqual(want);
+    expect(reportHealth({ snapshot, leaving: false }, path, query)).toEqual(want);
+  });
+
+  it.each([
+    ['/livez', OK],
+    ['/readyz/ping', OK],
+    ['/readyz/shutdown', failed('shutdown')],
+    [
+      '/readyz',
+      {
+        status: 500,
+        text: '[+]ping ok\n[-]shutdown failed: reason withheld\n[+]peers-read ok\n[+]peer-ready ok\nreadyz check failed\n',
+      },
+    ],
+  ])('on the way out, %s', (path, want) => {
+    expect(reportHealth({ snapshot: WELL, leaving: true }, path, '')).toEqual(want);
   });
 });

@@ -108,6 +108,11 @@ describe('beyond it', () => {
     );
   });
 
+  it('takes a peer as it is for ready', () => {
+    const peer = { name: 'p', node: 'n' };
+    expect(writeHints([peer], 'PreferSameNode')).toEqual([{ ...peer, hints: nodes('n') }]);
+  });
+
   it('leaves its argument and untouched endpoints alone', () => {
     const endpoints = Object.freeze([
       Object.freeze(endpoint({ zone: 'a', hints: zones('b') })),

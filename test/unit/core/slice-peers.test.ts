@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { type EndpointSlice, parseEndpointSlices } from '../../../src/core/endpoint-slice.ts';
+import { writeHints } from '../../../src/core/hints.ts';
 import { MalformedDocument } from '../../../src/core/json.ts';
 import { endpointsToPeers } from '../../../src/core/slice-peers.ts';
-import { locate } from '../../../src/core/topology.ts';
 
 const TRUST = { ca: 'PEM', serverName: 'kubernetes.default.svc' };
 const HTTPS = { name: 'https', port: 6443 };
@@ -45,15 +45,24 @@ it('carries over all that a peer needs', () => {
     host: '10.0.0.1',
     port: 6443,
     ...TRUST,
-    ready: false,
-    serving: true,
-    terminating: true,
+    conditions: { ready: false, serving: true, terminating: true },
     statedReady: false,
     node: 'node-1',
     zone: 'zone-a',
     hints: { forNodes: [], forZones: ['zone-a'] },
   });
-  expect(locate(peer!, { node: 'node-1' })).toMatchObject({ onOurNode: true, servingTerminating: true });
+});
+
+it('gives peers that hints can be written to', () => {
+  const made = slice(
+    {},
+    at('10.0.0.1', 'a', { zone: 'z', conditions: { ready: true } }),
+    at('10.0.0.2', 'b', { zone: 'z' }),
+  );
+  expect(writeHints(endpointsToPeers([made], TRUST), 'PreferSameZone').map(({ hints }) => hints)).toEqual([
+    { forNodes: [], forZones: ['z'] },
+    undefined, // nobody stated that it is ready
+  ]);
 });
 
 describe('name', () => {
