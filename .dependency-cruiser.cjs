@@ -77,6 +77,18 @@ module.exports = {
       from: { path: '^src/app\\.ts$' },
       to: { path: 'node_modules' },
     },
+    {
+      name: 'commands-need-no-server',
+      severity: 'error',
+      from: { path: '^src/commands/' },
+      to: { path: '^src/(state|edge|demo|pki|app\\.ts|main\\.ts)' },
+    },
+    {
+      name: 'pki-stands-alone',
+      severity: 'error',
+      from: { path: '^src/pki/' },
+      to: { path: '^src/(?!pki/)' },
+    },
     { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '\\.d\\.ts$' }, to: {} },
   ],
   options: {

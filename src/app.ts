@@ -11,7 +11,7 @@ import { createLog } from './edge/log.ts';
 import { createMetrics } from './edge/metrics.ts';
 import { openOps } from './edge/ops/server.ts';
 import { type ControlSettings, openPeerClient } from './edge/upstream/peer-client.ts';
-import { openPeers } from './edge/upstream/peers.ts';
+import { PeerDirectory } from './edge/upstream/peers.ts';
 import { Refresher } from './state/refresh.ts';
 import { createSnapshotCell } from './state/snapshot-cell.ts';
 
@@ -33,7 +33,7 @@ export async function startApp(config: Config, version: string): Promise<App> {
   let leaving = false;
   const condition = () => ({ snapshot: cell.current(), leaving });
 
-  const peers = openPeers(config.peers, config, config.frontProxy);
+  const peers = new PeerDirectory(config);
   const state = new Refresher(
     {
       openPeer: (peer) => openPeerClient(peer, control),
@@ -57,7 +57,7 @@ export async function startApp(config: Config, version: string): Promise<App> {
     state,
     metrics,
   };
-  const ops = await openOps({ ...config.ops, condition, metrics });
+  const ops = await openOps({ ...config.ops, condition, metrics, here: config.place });
   const listener: Listener = await openListener({
     settings: {
       ...config.listen,
@@ -82,7 +82,9 @@ export async function startApp(config: Config, version: string): Promise<App> {
     log,
     random: Math.random,
   });
-  state.start(config.peers);
+  peers.update(config.peers, config.frontProxy);
+  state.start();
+  state.setPeers(config.peers, 'Cluster');
   log.info({ port: listener.port, opsPort: ops.port, peers: config.peers.map((p) => p.name) }, 'serving');
   return {
     port: listener.port,

@@ -5,8 +5,18 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, startApp } from './app.ts';
+import { runExplain } from './commands/explain.ts';
+import { runHints } from './commands/hints.ts';
+import { runPeers } from './commands/peers.ts';
+import {
+  type HintsOptions,
+  type Options,
+  parseExplain,
+  parseHints,
+  parsePeers,
+} from './config/client-flags.ts';
 import { diskFiles } from './config/files.ts';
-import { helpText } from './config/help.ts';
+import { commandsHelp, helpText } from './config/help.ts';
 import { validate } from './config/validate.ts';
 import { prepareDemo } from './demo/demo.ts';
 import { writeDevelopmentSet } from './pki/development-set.ts';
@@ -17,26 +27,24 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const FAILED = 1;
 const USAGE_ERROR = 2;
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = FAILED;
-}
+/** What each command does with the words behind it; resolves to the exit code. */
+const COMMANDS: Readonly<Record<string, (argv: readonly string[]) => number | Promise<number>>> = {
+  serve,
+  certs,
+  demo,
+  explain: (argv) => run(parseExplain(argv), runExplain),
+  peers: (argv) => run(parsePeers(argv), runPeers),
+  hints: (argv) => run(parseHints(argv), hints),
+  version: () => say(version),
+  help: ([command = '']) => say(helpFor(command)),
+};
 
+/** Without a command it serves. */
 async function main(argv: readonly string[]): Promise<number> {
   const [first = '', ...rest] = argv;
-  if (first === 'help' || argv.includes('--help') || argv.includes('-h')) return say(helpText());
-  switch (first) {
-    case 'version':
-      return say(version);
-    case 'certs':
-      return certs(rest);
-    case 'demo':
-      return demo(rest);
-    default:
-      return serve(first === 'serve' ? rest : argv);
-  }
+  if (argv.includes('--help') || argv.includes('-h')) return say(helpFor(first));
+  const command = COMMANDS[first];
+  return command === undefined ? serve(argv) : command(rest);
 }
 
 async function serve(argv: readonly string[]): Promise<number> {
@@ -69,11 +77,29 @@ async function certs(argv: readonly string[]): Promise<number> {
   return say(files.join('\n'));
 }
 
+function hints(options: HintsOptions): string {
+  for (const warning of options.warnings) console.error(warning);
+  return runHints(options, diskFiles);
+}
+
+/** Runs a command that asks and prints. */
+async function run<T>(
+  parsed: Options<T>,
+  command: (options: T) => string | Promise<string>,
+): Promise<number> {
+  if (!parsed.ok) return complain(parsed.problems.join('\n'));
+  return say(await command(parsed.options));
+}
+
+function helpFor(command: string): string {
+  return command === 'serve' || command.startsWith('--') ? helpText() : commandsHelp();
+}
+
 /** Starts the proxy, or says what is wrong with its flags. */
 async function start(argv: readonly string[]): Promise<App | undefined> {
   const result = validate(argv, diskFiles);
   if (result.ok) return startApp(result.config, version);
-  for (const problem of result.problems) console.error(problem);
+  complain(result.problems.join('\n'));
   return undefined;
 }
 
@@ -101,4 +127,11 @@ function say(text: string): number {
 function complain(text: string): number {
   console.error(text);
   return USAGE_ERROR;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = FAILED;
 }

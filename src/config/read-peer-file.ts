@@ -1,7 +1,8 @@
 // One peer file -> the peers it names, each with its CA, or its EndpointSlices. The same function reads it at
 // start and whenever it changes; what to do with the outcome is the caller's business.
 import type { FileReader, FlagPeer, PeerDefaults } from './config.ts';
-import { parsePeerFile, type PeerEntry } from './peer-file.ts';
+import type { PeerEntry } from './peer-entries.ts';
+import { parsePeerFile } from './peer-file.ts';
 
 /**
  * `slices` are documents for parseEndpointSlices of the core, whose endpoints take the defaults' CA. Problems

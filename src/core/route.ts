@@ -59,7 +59,7 @@ function routeResource(snapshot: RoutingSnapshot, info: RequestInfo, context: Ro
   const capability = resources.get(`${info.group}/${info.version}/${info.resource}`);
   if (capability !== undefined) {
     const stickiness = stickinessOf(context.caller, capability.seed);
-    return toPeers(choosePeers(snapshot, capablePeers(capability, info), stickiness));
+    return toPeers(choosePeers(snapshot, narrow(capability, info), stickiness));
   }
   const groupVersion = `${info.group}/${info.version}`;
   const perhaps = unlisted.get(groupVersion);
@@ -71,11 +71,19 @@ function routeResource(snapshot: RoutingSnapshot, info: RequestInfo, context: Ro
   return { kind: 'unknown', groupVersion, failure: unserved(snapshot, info, context) };
 }
 
+/** Positions of the peers that can serve a request, up or not; of all peers where it is not for a resource. */
+export function capablePeers(snapshot: RoutingSnapshot, info: RequestInfo): readonly number[] {
+  if (!info.isResource) return [...snapshot.peers.keys()];
+  const { resources, unlisted } = snapshot.capabilities;
+  const capability = resources.get(`${info.group}/${info.version}/${info.resource}`);
+  return capability ? narrow(capability, info) : (unlisted.get(`${info.group}/${info.version}`) ?? []);
+}
+
 /**
  * The peers that list the subresource, and of these those that list the verb, wherever any known peer does: a
  * peer that lacks it would answer 404 or 405 for a thing that exists.
  */
-function capablePeers(capability: Capability, info: RequestInfo): readonly number[] {
+function narrow(capability: Capability, info: RequestInfo): readonly number[] {
   let serving: Serving = capability;
   if (info.subresource !== '') {
     const sub = capability.subresources.get(info.subresource);

@@ -34,8 +34,8 @@ export interface PeerView {
 /** A peer as the request path sees it. */
 export interface SnapshotPeer extends Located {
   readonly name: string;
-  readonly host: string;
-  readonly port: number;
+  /** HOST:PORT, by which its connections are found. */
+  readonly address: string;
   readonly serverName: string;
   readonly node: string;
   readonly zone: string;
@@ -134,7 +134,9 @@ export function endpointOf(peer: Peer, state: PeerState): Endpoint {
   const { ready, serving, terminating } = peer.conditions ?? WELL;
   const { node, zone, hints } = peer;
   const found = state === 'ready';
-  return { ready: found && ready, serving: found && serving, terminating, node, zone, hints };
+  // One that is shutting down fails its probes by intention, and serves all the same.
+  const serves = found || (terminating && state === 'notReady');
+  return { ready: found && ready, serving: serves && serving, terminating, node, zone, hints };
 }
 
 const WELL: Conditions = { ready: true, serving: true, terminating: false };
@@ -143,8 +145,7 @@ function toSnapshotPeer({ peer, state, suspect, discovery }: PeerView, here: Pla
   return {
     ...locate(endpointOf(peer, state), here),
     name: peer.name,
-    host: peer.host,
-    port: peer.port,
+    address: `${peer.host}:${peer.port}`,
     serverName: peer.serverName,
     node: peer.node ?? '',
     zone: peer.zone ?? '',

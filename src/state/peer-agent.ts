@@ -13,16 +13,18 @@ import { type PeerClient, PeerError, type StateDeps } from './ports.ts';
 const FIRST_RETRY_MS = 500;
 // Legacy lists carry facts (storageVersionHash) that change without a change in the aggregated document.
 const SUPPLEMENT_EVERY_MS = 300_000;
+// What the former connections were asked is answered by then.
+const LAST_ANSWERS_MS = 10_000;
 // A type created a moment ago is asked for by name until every server lists it; few at once, since anybody
 // may ask for what does not exist.
 const WANTED_MS = 10_000;
 const MAX_WANTED = 16;
 
 export class PeerAgent {
-  readonly peer: Peer;
+  #peer: Peer;
   readonly #deps: StateDeps;
   readonly #changed: () => void;
-  readonly #client: PeerClient;
+  #client: PeerClient;
   readonly #probes = new Loop(() => this.#probe());
   readonly #reads = new Loop(() => this.#read());
   #health: Health = UNKNOWN_HEALTH;
@@ -46,7 +48,7 @@ export class PeerAgent {
   #stopped = false;
 
   constructor(peer: Peer, deps: StateDeps, changed: () => void) {
-    this.peer = peer;
+    this.#peer = peer;
     this.#deps = deps;
     this.#changed = changed;
     this.#client = deps.openPeer(peer);
@@ -66,10 +68,30 @@ export class PeerAgent {
     await Promise.all(loops);
   }
 
+  get name(): string {
+    return this.#peer.name;
+  }
+
+  /** The same peer (same address) as its source describes it now. What was read of it stays. */
+  update(peer: Peer): void {
+    if (JSON.stringify(peer) === JSON.stringify(this.#peer)) return;
+    const { ca, serverName } = this.#peer;
+    this.#peer = peer;
+    if (peer.ca !== ca || peer.serverName !== serverName) this.reopen();
+    this.#changed();
+  }
+
+  /** Connects anew, by the certificates and CAs of now. */
+  reopen(): void {
+    const old = this.#client;
+    setTimeout(() => void old.close(), LAST_ANSWERS_MS).unref();
+    this.#client = this.#deps.openPeer(this.#peer);
+  }
+
   view(): PeerView {
     const readable = this.#health.state !== 'unreachable' && this.#health.state !== 'misconfigured';
     return {
-      peer: this.peer,
+      peer: this.#peer,
       state: this.#health.state,
       suspect: isSuspect(this.#health),
       discovery: this.#discovery,
@@ -79,6 +101,7 @@ export class PeerAgent {
 
   /** Reads the peer from the beginning, also `wanted` by name. Resolves when it was read or has failed. */
   async refresh(wanted: readonly string[] = []): Promise<void> {
+    this.#forgetUnwanted();
     for (const groupVersion of wanted) {
       const known = this.#wanted.has(groupVersion) || this.#wanted.size >= MAX_WANTED;
       if (!known) this.#wanted.set(groupVersion, performance.now() + WANTED_MS);
@@ -86,11 +109,10 @@ export class PeerAgent {
     await this.#reads.nudge();
   }
 
-  #stillWanted(): readonly string[] {
+  #forgetUnwanted(): void {
     for (const [groupVersion, until] of this.#wanted) {
       if (until < performance.now()) this.#wanted.delete(groupVersion);
     }
-    return [...this.#wanted.keys()];
   }
 
   /** A connection of the request path was refused. */
@@ -111,7 +133,8 @@ export class PeerAgent {
 
   async #read(): Promise<number> {
     try {
-      const raw = await this.#client.discover(this.#stillWanted());
+      this.#forgetUnwanted();
+      const raw = await this.#client.discover([...this.#wanted.keys()]);
       this.#failedReads = 0;
       this.#endHold();
       this.#take(raw);
@@ -183,10 +206,10 @@ export class PeerAgent {
     this.#failedReads++;
     this.#startHold();
     const kind = error instanceof PeerError ? error.kind : 'failed';
-    this.#deps.events.discoveryFailed(this.peer.name, kind);
+    this.#deps.events.discoveryFailed(this.#peer.name, kind);
     if (this.#failedReads === 1) {
       const reason = messageOf(error);
-      this.#deps.log.warn({ peer: this.peer.name, reason }, 'cannot read a peer, keeping what it said last');
+      this.#deps.log.warn({ peer: this.#peer.name, reason }, 'cannot read a peer, keeping what it said last');
     }
     if (kind !== 'failed') this.#signal(kind, messageOf(error));
     this.#changed();
@@ -220,7 +243,7 @@ export class PeerAgent {
     const { state } = this.#health;
     if (state !== before.state) {
       this.#deps.log[state === 'ready' ? 'info' : 'warn'](
-        { peer: this.peer.name, state, reason },
+        { peer: this.#peer.name, state, reason },
         'peer changed state',
       );
       this.#afterChange(before);

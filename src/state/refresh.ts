@@ -18,6 +18,7 @@ const PATIENCE_MS = 10_000;
 export class Refresher implements StateRequests {
   readonly #deps: StateDeps;
   readonly #cell: SnapshotCell;
+  /** By HOST:PORT: what a peer is called may change. */
   readonly #agents = new Map<string, PeerAgent>();
   #policy: TrafficPolicy = 'Cluster';
   #patience: NodeJS.Timeout | undefined;
@@ -38,15 +39,8 @@ export class Refresher implements StateRequests {
     this.#cell = cell;
   }
 
-  /** Begins to follow `peers`. */
-  start(peers: readonly Peer[]): void {
-    for (const peer of peers) {
-      const agent = new PeerAgent(peer, this.#deps, () => {
-        this.#schedule();
-      });
-      this.#agents.set(peer.name, agent);
-      agent.start();
-    }
+  /** Begins; the peers come with `setPeers`. */
+  start(): void {
     this.#patience = setTimeout(
       () => {
         this.#patient = false;
@@ -54,6 +48,41 @@ export class Refresher implements StateRequests {
       },
       Math.min(PATIENCE_MS, this.#deps.timing.holdMs),
     );
+  }
+
+  /** Follows these from now on. Who stays keeps what was read of it, also under another name. */
+  setPeers(peers: readonly Peer[], policy: TrafficPolicy): void {
+    if (this.#stopped) return;
+    this.#policy = policy;
+    const byAddress = new Map(peers.map((peer) => [`${peer.host}:${peer.port}`, peer]));
+    for (const [address, agent] of this.#agents) {
+      if (byAddress.has(address)) continue;
+      this.#agents.delete(address);
+      void agent.stop();
+    }
+    for (const [address, peer] of byAddress) {
+      const agent = this.#agents.get(address);
+      if (agent === undefined) this.#follow(address, peer);
+      else agent.update(peer);
+    }
+    this.#schedule();
+  }
+
+  /** Certificates have changed: our own connections to the peers are made anew. */
+  reopenClients(): void {
+    for (const agent of this.#agents.values()) agent.reopen();
+  }
+
+  #follow(address: string, peer: Peer): void {
+    const agent = new PeerAgent(peer, this.#deps, () => {
+      this.#schedule();
+    });
+    this.#agents.set(address, agent);
+    agent.start();
+  }
+
+  #named(name: string): PeerAgent | undefined {
+    return [...this.#agents.values()].find((agent) => agent.name === name);
   }
 
   async stop(): Promise<void> {
@@ -69,11 +98,11 @@ export class Refresher implements StateRequests {
   }
 
   refused(peer: string): void {
-    this.#agents.get(peer)?.refused();
+    this.#named(peer)?.refused();
   }
 
   outdated(peer: string): void {
-    void this.#agents.get(peer)?.refresh();
+    void this.#named(peer)?.refresh();
   }
 
   typesChanging(): void {

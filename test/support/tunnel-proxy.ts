@@ -26,7 +26,7 @@ export interface TunnelProxyOptions {
   readonly headersFor?: (raw: readonly string[], peer: SnapshotPeer) => string[];
 }
 
-export interface TunnelReport {
+interface TunnelReport {
   readonly attempts: { readonly peer: string; readonly reason: string; readonly cause: Error | undefined }[];
   readonly answered: { readonly peer: string; readonly status: number }[];
   readonly failures: Failure[];

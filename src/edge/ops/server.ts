@@ -1,6 +1,8 @@
 // The ops listener: plain HTTP for operators and Prometheus. Reads the snapshot, never changes anything.
 
 import Fastify from 'fastify';
+import { explain, type Question } from '../../core/explain.ts';
+import type { Place } from '../../core/hints.ts';
 import { type Condition, reportHealth } from '../../core/health-report.ts';
 import type { RoutingSnapshot } from '../../core/snapshot.ts';
 import type { Metrics } from '../metrics.ts';
@@ -10,6 +12,8 @@ export interface OpsDeps {
   readonly port: number;
   readonly condition: () => Condition;
   readonly metrics: Metrics;
+  /** Where this proxy runs. */
+  readonly here: Place;
 }
 
 export interface OpsListener {
@@ -18,7 +22,7 @@ export interface OpsListener {
 }
 
 /** Opens the listener; resolves when it accepts connections. */
-export async function openOps({ host, port, condition, metrics }: OpsDeps): Promise<OpsListener> {
+export async function openOps({ host, port, condition, metrics, here }: OpsDeps): Promise<OpsListener> {
   const app = Fastify({ logger: false, forceCloseConnections: true });
   app.get('/metrics', async (_request, reply) => {
     await reply.type(metrics.registry.contentType).send(await metrics.registry.metrics());
@@ -31,8 +35,18 @@ export async function openOps({ host, port, condition, metrics }: OpsDeps): Prom
     });
   }
   app.get('/snapshot', async (_request, reply) => reply.send(describeSnapshot(condition().snapshot)));
+  app.get<{ Querystring: Asked }>('/explain', async ({ query }, reply) =>
+    reply.send(explain(condition().snapshot, question(query, here))),
+  );
   await app.listen({ host, port });
   return { port: (app.server.address() as { port: number }).port, close: () => app.close() };
+}
+
+/** The query of /explain. */
+type Asked = Readonly<Partial<Record<'method' | 'path' | 'node' | 'zone', string>>>;
+
+function question({ method = 'GET', path = '/', node, zone }: Asked, here: Place): Question {
+  return { method, target: path, here: { node: node ?? here.node, zone: zone ?? here.zone } };
 }
 
 /** The snapshot as JSON can say it: maps as objects, documents without their bytes. */

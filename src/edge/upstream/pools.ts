@@ -82,6 +82,11 @@ export class PeerPools {
     return pool;
   }
 
+  /** Takes no more requests; ends when the last one has, however long that takes. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+
   /** Cuts every connection. */
   async destroy(): Promise<void> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));

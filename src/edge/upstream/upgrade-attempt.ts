@@ -22,7 +22,7 @@ export interface UpgradeAnswer {
 }
 
 /** One of the two is called, once. */
-export interface UpgradeAttemptEvents {
+interface UpgradeAttemptEvents {
   answered(answer: UpgradeAnswer): void;
   failed(error: UpgradeError): void;
 }

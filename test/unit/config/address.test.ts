@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  isDnsLabel,
   isHeaderName,
   isPeerName,
   isPlaceName,
@@ -120,6 +121,7 @@ describe('names', () => {
       ],
     ],
     [isPlaceName, ['node-1', 'eu.west_1', 'A'], ['', '-a', 'a-', 'a b', 'a/b', 'a'.repeat(254)]],
+    [isDnsLabel, ['a', '1a', 'a-b', 'a'.repeat(63)], ['', '-a', 'a-', 'A', 'a.b', 'a_b', 'a'.repeat(64)]],
     [isHeaderName, ['X-Remote-User', 'x_1', "!#$%&'*+-.^_`|~"], ['', 'a b', 'a:', 'a\n', 'ä', '(a)', '"a"']],
   ])('%o', (check, good, bad) => {
     expect(good.filter((text) => !check(text))).toEqual([]);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { diskFiles } from '../../../src/config/files.ts';
+import { readPeerFile } from '../../../src/config/read-peer-file.ts';
 import { validate } from '../../../src/config/validate.ts';
 import { makeCertificate, type MadeCertificate } from './certificates.ts';
 
@@ -31,18 +32,21 @@ const ok = (text: string) => ({ ok: true, text });
 const bad = (problem: string, name: string) => ({ ok: false, problem: `${problem}: ${path(name)}` });
 
 describe('every reader', () => {
-  it.each(['certificates', 'privateKey', 'token'] as const)('%s says why a file cannot be read', (reader) => {
-    const read = diskFiles[reader];
-    mkdirSync(path('d'), { recursive: true });
-    put('plain', 'x');
-    rmSync(path('loop'), { force: true });
-    symlinkSync(path('loop'), path('loop'));
-    expect(read(path('missing'))).toEqual(bad('no such file', 'missing'));
-    expect(read(path('plain/below'))).toEqual(bad('no such file', 'plain/below'));
-    expect(read(path('d'))).toEqual(bad('a directory, not a file', 'd'));
-    expect(read(path('loop'))).toEqual(bad('too many symbolic links', 'loop'));
-    expect(read('a\0b')).toEqual({ ok: false, problem: 'cannot be read (ERR_INVALID_ARG_VALUE): a\0b' });
-  });
+  it.each(['certificates', 'privateKey', 'token', 'documents'] as const)(
+    '%s says why a file cannot be read',
+    (reader) => {
+      const read = diskFiles[reader];
+      mkdirSync(path('d'), { recursive: true });
+      put('plain', 'x');
+      rmSync(path('loop'), { force: true });
+      symlinkSync(path('loop'), path('loop'));
+      expect(read(path('missing'))).toEqual(bad('no such file', 'missing'));
+      expect(read(path('plain/below'))).toEqual(bad('no such file', 'plain/below'));
+      expect(read(path('d'))).toEqual(bad('a directory, not a file', 'd'));
+      expect(read(path('loop'))).toEqual(bad('too many symbolic links', 'loop'));
+      expect(read('a\0b')).toEqual({ ok: false, problem: 'cannot be read (ERR_INVALID_ARG_VALUE): a\0b' });
+    },
+  );
 
   // Root reads everything.
   it.skipIf(process.getuid?.() === 0)('says when it may not read', () => {
@@ -117,6 +121,45 @@ describe('token', () => {
   });
 });
 
+describe('documents', () => {
+  it.each([
+    ['one', 'a: 1\nb: [x, "y"]\n', [{ a: 1, b: ['x', 'y'] }]],
+    ['several', '# c\na: 1\n---\nb: 2\n---\n', [{ a: 1 }, { b: 2 }, null]],
+    ['JSON with tabs', '{\n\t"a": [\n\t\t{"b": null}\n\t]\n}', [{ a: [{ b: null }] }]],
+    ['anchors', 'a: &x [1]\nb: *x\n', [{ a: [1], b: [1] }]],
+    ['a byte order mark', '\ufeffa: 1', [{ a: 1 }]],
+    ['no booleans of old', 'a: no\nb: 0o7\nc: 2024-01-01', [{ a: 'no', b: 7, c: '2024-01-01' }]],
+    ['a tag for code as text', 'a: !!js/function x', [{ a: 'x' }]],
+    ['nothing', '', []],
+    ['comments', '# a\n', []],
+    ['text', 'secret', ['secret']],
+    ['as deep as is sane', '['.repeat(20) + ']'.repeat(20), [JSON.parse('['.repeat(20) + ']'.repeat(20))]],
+  ])('of %s', (name, text, documents) => {
+    expect(diskFiles.documents(put(name, text))).toEqual({ ok: true, documents });
+  });
+
+  const bomb = ['a: &a [x,x,x,x,x,x,x,x,x,x]'];
+  for (const [of, is] of ['ab', 'bc', 'cd', 'de'].map((pair) => [...pair] as [string, string])) {
+    bomb.push(`${is}: &${is} [${Array(10).fill(`*${of}`).join(',')}]`);
+  }
+  it.each([
+    ['half a list', 'a: [secret', 'not YAML or JSON (line 1, column 11)'],
+    ['twice', 'a: 1\na: secret', 'not YAML or JSON (line 2, column 1)'],
+    ['unquoted IPv6', 'a: [::1]:6443', 'not YAML or JSON (line 1, column 9)'],
+    ['the second', 'a: 1\n---\n\tb: 1', 'not YAML or JSON (line 3, column 1)'],
+    ['two JSON documents', '{"a":1}\n{"b":2}', 'not YAML or JSON (line 2, column 1)'],
+    ['no anchor', 'a: *secret', 'an alias in it leads nowhere, or to too much'],
+    ['a bomb', bomb.join('\n'), 'an alias in it leads nowhere, or to too much'],
+    // Each of these ended the process before there was a limit.
+    ['brackets', '['.repeat(20_000), 'nested too deeply'],
+    ['dashes', '- '.repeat(20_000), 'nested too deeply'],
+    ['question marks', '? '.repeat(20_000), 'nested too deeply'],
+    ['indents', Array.from({ length: 1000 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), 'nested too deeply'],
+  ])('refuses %s', (name, text, problem) => {
+    expect(diskFiles.documents(put(name, text))).toEqual(bad(problem, name));
+  });
+});
+
 describe('belongTogether', () => {
   it('looks at the first certificate', () => {
     expect(diskFiles.belongTogether(one.cert, one.key)).toBe(true);
@@ -141,6 +184,28 @@ describe('validate on the disk', () => {
     expect(result).toMatchObject({
       ok: true,
       config: { listen: { tls: { cert: one.cert, key: one.key } }, peers: [{ name: 'a', ca: two.cert }] },
+    });
+  });
+
+  it('takes peers from a file, with a CA beside it', () => {
+    put('beside.pem', one.cert);
+    const file = put('peers.yaml', 'peers:\n- address: 10.0.0.2:6443\n  caFile: beside.pem\n');
+    expect(validate(argv([`--peer-config=${file}`]), diskFiles)).toMatchObject({
+      ok: true,
+      config: { peerConfig: { file } },
+    });
+    expect(readPeerFile(file, diskFiles, { serverName: 's' })).toEqual({
+      ok: true,
+      peers: [
+        {
+          name: '10.0.0.2:6443',
+          host: '10.0.0.2',
+          port: 6443,
+          serverName: 's',
+          ca: one.cert,
+          caFile: path('beside.pem'),
+        },
+      ],
     });
   });
 

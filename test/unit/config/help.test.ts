@@ -1,8 +1,9 @@
 import prettier from 'prettier';
 import { describe, expect, it } from 'vitest';
+import { COMMANDS, type Command } from '../../../src/config/commands.ts';
 import type { Flag } from '../../../src/config/flag.ts';
 import { FLAGS, SECTIONS } from '../../../src/config/flags.ts';
-import { flagsMarkdown, helpText } from '../../../src/config/help.ts';
+import { commandsHelp, flagsMarkdown, helpText } from '../../../src/config/help.ts';
 import { parseFlags } from '../../../src/config/parse.ts';
 import { readValue } from '../../../src/config/value.ts';
 
@@ -53,6 +54,44 @@ describe('helpText', () => {
     expect(text).toContain('  --peer-node NAME=NODE\n        Node a peer runs on.\n');
     expect(text).toContain('  --log-format json|text\n');
     expect(text.endsWith('\n')).toBe(true);
+  });
+});
+
+describe('commandsHelp', () => {
+  const lines = commandsHelp().split('\n');
+
+  it.each(Object.entries<Command>(COMMANDS))(
+    'shows %s with its flags',
+    (name, { operands, help, flags: own }) => {
+      expect(lines).toContain(`  ${['uvip', name, ...operands].join(' ')}`);
+      expect(help).toMatch(/^[A-Z].*\.$/);
+      const start = lines.indexOf(`Flags of ${name}:`);
+      const section = start < 0 ? [] : lines.slice(start, lines.indexOf('', start));
+      expect(section.filter((line) => line.startsWith('  --'))).toEqual(
+        Object.entries(own).map(([flag, { value }]) => `  --${flag} ${value}`),
+      );
+      for (const flag of Object.values(own)) {
+        expect(flag.help).toMatch(/^[A-Z].*\.$/);
+        if (flag.kind !== 'list' && flag.default !== undefined) {
+          expect(readValue(flag, flag.default)).toHaveProperty('value');
+        }
+      }
+    },
+  );
+
+  it('has the commands of the manual, in at most 80 columns', () => {
+    expect(Object.keys(COMMANDS)).toEqual([
+      'serve',
+      'certs',
+      'demo',
+      'explain',
+      'peers',
+      'hints',
+      'version',
+      'help',
+    ]);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(commandsHelp().endsWith('\n')).toBe(true);
   });
 });
 

@@ -11,6 +11,7 @@ const TABLE = {
   many: { kind: 'list', value: 'W', default: ['d'], help: '' },
   wait: { kind: 'duration', value: 'D', default: '1s', min: '1ms', max: '1h', help: '' },
   size: { kind: 'bytes', value: 'B', default: '1KiB', min: '1', max: '1MiB', help: '' },
+  chance: { kind: 'fraction', value: 'F', default: '0.5', min: 0, max: 1, help: '' },
   count: { kind: 'int', value: 'N', default: '3', min: 0, max: 9, help: '' },
   shape: { kind: 'enum', value: 'round|square', default: 'round', values: ['round', 'square'], help: '' },
   dry: { kind: 'boolean', value: '', default: 'false', help: '' },
@@ -22,6 +23,7 @@ const DEFAULTS = {
   many: ['d'],
   wait: 1000,
   size: 1024,
+  chance: 0.5,
   count: 3,
   shape: 'round',
   dry: false,
@@ -41,6 +43,10 @@ describe('parseFlags reads', () => {
     [['--wait', '1ms'], { wait: 1 }],
     [['--wait', '1h'], { wait: 3_600_000 }],
     [['--size', '1MiB'], { size: 1_048_576 }],
+    [['--chance', '0'], { chance: 0 }],
+    [['--chance', '1.0'], { chance: 1 }],
+    [['--chance', '.25'], { chance: 0.25 }],
+    [['--chance', '2e-2'], { chance: 0.02 }],
     [['--count', '0'], { count: 0 }],
     [['--count', '9'], { count: 9 }],
     [['--shape', 'square'], { shape: 'square' }],
@@ -50,7 +56,7 @@ describe('parseFlags reads', () => {
     [['--dry=false'], { dry: false }],
     [['--'], {}],
   ])('%j', (argv, want) => {
-    expect(parseFlags(argv, TABLE)).toEqual({ values: { ...DEFAULTS, ...want }, problems: [] });
+    expect(parseFlags(argv, TABLE)).toEqual({ values: { ...DEFAULTS, ...want }, operands: [], problems: [] });
   });
 });
 
@@ -85,6 +91,10 @@ describe('parseFlags complains', () => {
     [['--word='], ['--word: needs a value']],
     [['--word', ''], ['--word: needs a value']],
     [['--many='], ['--many: needs a value']],
+    ...['1.01', '-0.1', '1%', '0x1', 'NaN', '.'].map((text): [string[], string[]] => [
+      ['--chance', text],
+      [`--chance ${text}: must be a number from 0 to 1`],
+    ]),
     [['--count', '10'], ['--count 10: must be a whole number from 0 to 9']],
     [['--count', '-1'], ['--count -1: must be a whole number from 0 to 9']],
     [['--count', '1.5'], ['--count 1.5: must be a whole number from 0 to 9']],
@@ -98,12 +108,13 @@ describe('parseFlags complains', () => {
     [['--dry=yes'], ['--dry=yes'].map(() => '--dry yes: must be one of true, false')],
   ])('%j', (argv, problems) => {
     // What is refused leaves the default in place.
-    expect(parseFlags(argv, TABLE)).toEqual({ values: DEFAULTS, problems });
+    expect(parseFlags(argv, TABLE)).toEqual({ values: DEFAULTS, operands: [], problems });
   });
 
   it('gives back a flag that stands where a value should', () => {
     expect(parseFlags(['--word', '--count', '5', 'stray', '--foo'], TABLE)).toEqual({
       values: { ...DEFAULTS, count: 5 },
+      operands: [],
       problems: [
         '--word: needs a value',
         'stray: unexpected argument (serve takes flags only)',
@@ -125,6 +136,23 @@ describe('parseFlags complains', () => {
   });
 });
 
+describe('operands', () => {
+  const takes = { command: 'move', names: ['FROM', '[TO]'] };
+  it.each([
+    [[], [], []],
+    [['a', '--dry', 'b'], ['a', 'b'], []],
+    [['--', '--a', '-'], ['--a', '-'], []],
+    [['a', '--word', '--dry', 'b'], ['a', 'b'], ['--word: needs a value']],
+    [
+      ['a', 'b', 'c', 'd'],
+      ['a', 'b'],
+      ['c', 'd'].map((word) => `${word}: unexpected argument (move takes FROM [TO] and flags only)`),
+    ],
+  ])('of %j', (argv, operands, problems) => {
+    expect(parseFlags(argv, TABLE, takes)).toMatchObject({ operands, problems });
+  });
+});
+
 describe('nearest', () => {
   const names = Object.keys(FLAGS);
   it.each([
@@ -133,8 +161,8 @@ describe('nearest', () => {
     ['tls-cert', undefined],
     ['peer_ca_file', 'peer-ca-file'],
     ['log-levels', 'log-level'],
-    ['client-ca-file', undefined],
-    ['goaway-chance', undefined],
+    ['client-ca', 'client-ca-file'],
+    ['requestheader-client-ca-file', undefined],
     ['x', undefined],
     ['', undefined],
   ])('%s -> %s', (text, want) => {

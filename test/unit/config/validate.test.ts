@@ -1,38 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Config, FileReader, FileResult } from '../../../src/config/config.ts';
+import type { Config } from '../../../src/config/config.ts';
 import { FLAGS } from '../../../src/config/flags.ts';
-import { validate } from '../../../src/config/validate.ts';
+import { configOf, FRONT_PROXY, LISTENER, MINIMAL, PEER, problemsOf } from './memory.ts';
 
-// A disk in memory: `X.crt`, `X.key`, `X.token` exist unless X is `missing`; X.crt is for X.key.
-const reader =
-  (extension: string) =>
-  (file: string): FileResult =>
-    file.endsWith(`.${extension}`) && !file.includes('missing')
-      ? { ok: true, text: `<${file}>` }
-      : { ok: false, problem: `no such file: ${file}` };
-const stem = (text: string): string => text.replace(/\.\w+>$/, '');
-const files: FileReader = {
-  certificates: reader('crt'),
-  privateKey: reader('key'),
-  token: reader('token'),
-  belongTogether: (cert, key) => stem(cert) === stem(key),
-};
-
-const LISTENER = ['--tls-cert-file=s.crt', '--tls-private-key-file=s.key'];
-const PEER = ['--peer-address=a=10.0.0.1:6443', '--peer-ca-file=ca.crt'];
-const MINIMAL = [...LISTENER, ...PEER];
-
-function configOf(argv: readonly string[]): Config {
-  const result = validate(argv, files);
-  if (!result.ok) throw new Error(result.problems.join('\n'));
-  return result.config;
-}
-function problemsOf(argv: readonly string[]): readonly string[] {
-  const result = validate(argv, files);
-  return result.ok ? [] : result.problems;
-}
-
-const FRONT_PROXY = ['--proxy-client-cert-file=f.crt', '--proxy-client-key-file=f.key'];
 const PAIR = { certFile: 'f.crt', keyFile: 'f.key', cert: '<f.crt>', key: '<f.key>' };
 const twoPeers = ['--peer-address=b=10.0.0.2:6443'];
 const firstPeer = (c: Config) => c.peers[0];
@@ -62,7 +32,22 @@ const ROWS: readonly Row[] = [
     ['--tls-cert-file=f.crt', '--tls-private-key-file=f.key'],
     ['f.key', '<f.key>'],
   ],
+  [
+    'client-ca-file',
+    (c) => c.clientCa,
+    undefined,
+    [...FRONT_PROXY, '--client-ca-file=c.crt'],
+    { file: 'c.crt', pem: '<c.crt>' },
+  ],
+  [
+    'discovery-authorization',
+    (c) => c.discoveryAuthorization,
+    'peer',
+    ['--discovery-authorization=none'],
+    'none',
+  ],
   ['max-header-bytes', (c) => c.maxHeaderBytes, 1_048_576, ['--max-header-bytes=64KiB'], 65_536],
+  ['goaway-chance', (c) => c.goawayChance, 0, ['--goaway-chance=0.02'], 0.02],
   [
     'peer-address',
     (c) => c.peers.map((p) => [p.name, p.host, p.port]),
@@ -98,6 +83,23 @@ const ROWS: readonly Row[] = [
     [undefined, 'node-b'],
   ],
   ['peer-zone', (c) => firstPeer(c)?.zone, undefined, ['--peer-zone=a=eu-1'], 'eu-1'],
+  ['peer-config', (c) => c.peerConfig, undefined, ['--peer-config=two.yaml'], { file: 'two.yaml' }],
+  [
+    'peer-endpointslices',
+    (c) => c.peerEndpointSlices,
+    undefined,
+    ['--peer-endpointslices=default/kubernetes'],
+    { namespace: 'default', service: 'kubernetes' },
+  ],
+  ['node-name', (c) => c.place, {}, ['--node-name=n1'], { node: 'n1' }],
+  ['zone', (c) => c.place, {}, ['--zone=eu-1'], { zone: 'eu-1' }],
+  [
+    'peer-traffic-distribution',
+    (c) => c.trafficDistribution,
+    undefined,
+    ['--peer-traffic-distribution=PreferSameNode'],
+    { value: 'PreferSameNode' },
+  ],
   ['proxy-client-cert-file', (c) => c.frontProxy, undefined, FRONT_PROXY, PAIR],
   ['proxy-client-key-file', (c) => c.frontProxy?.keyFile, undefined, FRONT_PROXY, 'f.key'],
   [
@@ -151,6 +153,8 @@ const ROWS: readonly Row[] = [
   ['peer-max-connections', (c) => c.maxConnections, 256, ['--peer-max-connections=8'], 8],
   ['request-timeout', (c) => c.requestTimeoutMs, 60_000, ['--request-timeout=1h'], 3_600_000],
   ['unserved-resource-status', (c) => c.unservedResourceStatus, 503, ['--unserved-resource-status=404'], 404],
+  ['shutdown-delay-duration', (c) => c.shutdown.delayMs, 0, ['--shutdown-delay-duration=5s'], 5000],
+  ['shutdown-timeout', (c) => c.shutdown.timeoutMs, 30_000, ['--shutdown-timeout=0'], 0],
   ['ops-bind-address', (c) => c.ops.host, '127.0.0.1', ['--ops-bind-address=::'], '::'],
   ['ops-port', (c) => c.ops.port, 8444, ['--ops-port=9'], 9],
   ['log-level', (c) => c.log.level, 'info', ['--log-level=debug'], 'debug'],
@@ -175,13 +179,22 @@ describe('a Config', () => {
       typeof value !== 'object' ||
       value === null ||
       (Object.isFrozen(value) && Object.values(value).every(frozen));
-    expect(frozen(configOf([...MINIMAL, ...FRONT_PROXY]))).toBe(true);
+    expect(frozen(configOf([...MINIMAL, ...FRONT_PROXY, '--client-ca-file=c.crt']))).toBe(true);
   });
 
   it('is plain data without fields for what was not given', () => {
     const config = configOf(MINIMAL);
     expect(structuredClone(config)).toEqual(config);
-    expect(config).not.toHaveProperty('frontProxy');
+    for (const absent of [
+      'frontProxy',
+      'clientCa',
+      'peerConfig',
+      'peerEndpointSlices',
+      'trafficDistribution',
+    ]) {
+      expect(config).not.toHaveProperty(absent);
+    }
+    expect(config.warnings).toEqual([]);
     expect(config.discovery).not.toHaveProperty('token');
     expect(Object.keys(config.peers[0]!).sort()).toEqual([
       'ca',
@@ -212,8 +225,6 @@ describe('a Config', () => {
   });
 });
 
-const NAME = 'NAME may have letters, digits and . _ : - [ ] only';
-
 describe('a problem in the user’s words', () => {
   it.each([
     [['--bind-address=a/b'], ['--bind-address a/b: not an address']],
@@ -241,11 +252,22 @@ describe('a problem in the user’s words', () => {
       ['--peer-hold=481h'],
       ['--peer-hold 481h: must be a duration such as 500ms, 10s or 1m30s from 0s to 480h'],
     ],
+    [
+      ['--shutdown-delay-duration=-1s'],
+      ['--shutdown-delay-duration -1s: must be a duration such as 500ms, 10s or 1m30s from 0s to 480h'],
+    ],
+    [
+      ['--shutdown-timeout=1'],
+      ['--shutdown-timeout 1: must be a duration such as 500ms, 10s or 1m30s from 0s to 480h'],
+    ],
+    [['--goaway-chance=0.021'], ['--goaway-chance 0.021: must be a number from 0 to 0.02']],
+    [['--goaway-chance=2%'], ['--goaway-chance 2%: must be a number from 0 to 0.02']],
+    [['--discovery-authorization=all'], ['--discovery-authorization all: must be one of peer, none']],
     [['--unserved-resource-status=500'], ['--unserved-resource-status 500: must be one of 503, 404']],
     [['--log-level=trace'], ['--log-level trace: must be one of debug, info, warn, error']],
     [['--log-format=pretty'], ['--log-format pretty: must be one of json, text']],
     [['--access-log=some'], ['--access-log some: must be one of none, errors, all']],
-    [['--client-ca-file=ca.crt'], ['--client-ca-file: unknown flag']],
+    [['--requestheader-client-ca-file=ca.crt'], ['--requestheader-client-ca-file: unknown flag']],
     [['--peer-adress=b:1'], ['--peer-adress: unknown flag (did you mean --peer-address?)']],
     [['serve'], ['serve: unexpected argument (serve takes flags only)']],
 
@@ -254,6 +276,18 @@ describe('a problem in the user’s words', () => {
     [
       ['--tls-private-key-file=o.key'],
       ['--tls-private-key-file: the key in o.key is not for the certificate in s.crt'],
+    ],
+    [
+      ['--client-ca-file=ca.crt'],
+      [
+        '--client-ca-file: needs --proxy-client-cert-file and --proxy-client-key-file, to vouch for callers towards the peers',
+      ],
+    ],
+    [[...FRONT_PROXY, '--client-ca-file=missing.crt'], ['--client-ca-file: no such file: missing.crt']],
+    // Half a pair is one problem, not two.
+    [
+      ['--client-ca-file=ca.crt', '--proxy-client-cert-file=f.crt'],
+      ['--proxy-client-cert-file: given without --proxy-client-key-file'],
     ],
     [['--proxy-client-cert-file=f.crt'], ['--proxy-client-cert-file: given without --proxy-client-key-file']],
     [['--proxy-client-key-file=f.key'], ['--proxy-client-key-file: given without --proxy-client-cert-file']],
@@ -272,58 +306,6 @@ describe('a problem in the user’s words', () => {
       ['--peer-discovery-token-file=missing.token'],
       ['--peer-discovery-token-file: no such file: missing.token'],
     ],
-
-    [['--peer-address=a:b'], ['--peer-address a:b: not HOST:PORT']],
-    [['--peer-address=b=::1:6443'], ['--peer-address b=::1:6443: not HOST:PORT']],
-    [['--peer-address=b='], ['--peer-address b=: not HOST:PORT']],
-    [['--peer-address==b:1'], [`--peer-address =b:1: ${NAME}`]],
-    [['--peer-address=b c=b:1'], [`--peer-address b c=b:1: ${NAME}`]],
-    [['--peer-address=..=b:1'], [`--peer-address ..=b:1: ${NAME}`]],
-    [['--peer-address=a=b:1'], ['--peer-address a=b:1: another peer has the name a']],
-    [['--peer-address=b=10.0.0.1:6443'], ['--peer-address b=10.0.0.1:6443: peer a has the same address']],
-    [
-      ['--peer-address=b=[::1]:1', '--peer-address=c=[0::1]:1'],
-      ['--peer-address c=[0::1]:1: peer b has the same address'],
-    ],
-    // Of a peer whose address is refused nothing else is said.
-    [
-      ['--peer-address=b=b', '--peer-node=b=n', '--peer-ca-file=b=b.crt'],
-      ['--peer-address b=b: not HOST:PORT'],
-    ],
-
-    [['--peer-ca-file=missing.crt'], ['--peer-ca-file missing.crt: given twice for all peers']],
-    [['--peer-ca-file=a=missing.crt'], ['--peer-ca-file: no such file: missing.crt']],
-    [['--peer-ca-file=b=b.crt'], ['--peer-ca-file b=b.crt: no peer is called b']],
-    [['--peer-ca-file=a='], ['--peer-ca-file a=: not [NAME=]FILE']],
-    [['--peer-server-name=10.0.0.1'], ['--peer-server-name 10.0.0.1: not a DNS name']],
-    [['--peer-server-name=a=x y'], ['--peer-server-name a=x y: not a DNS name']],
-    [['--peer-server-name=b=x'], ['--peer-server-name b=x: no peer is called b']],
-    [['--peer-server-name=*=x'], ['--peer-server-name *=x: no peer is called *']],
-    [['--peer-node=n'], ['--peer-node n: not NAME=NODE']],
-    [['--peer-node==n'], ['--peer-node =n: not NAME=NODE']],
-    [['--peer-node=a='], ['--peer-node a=: not NAME=NODE']],
-    [['--peer-node=b=n'], ['--peer-node b=n: no peer is called b']],
-    [['--peer-node=a=n n'], ['--peer-node a=n n: not the name of a node']],
-    [['--peer-node=a=n', '--peer-node=a=m'], ['--peer-node a=m: given twice for a']],
-    [['--peer-node=*=n'], ['--peer-node *=n: no peer is called *']],
-    [['--peer-zone=z'], ['--peer-zone z: not NAME=ZONE']],
-    [['--peer-zone=b=z'], ['--peer-zone b=z: no peer is called b']],
-    [['--peer-zone=a=-'], ['--peer-zone a=-: not the name of a zone']],
-
-    [
-      ['--requestheader-username-headers=X User'],
-      ['--requestheader-username-headers X User: not the name of a header'],
-    ],
-    [['--requestheader-group-headers=X:'], ['--requestheader-group-headers X:: not the name of a header']],
-    [
-      ['--requestheader-extra-headers-prefix= '],
-      ['--requestheader-extra-headers-prefix: a header name is blank'],
-    ],
-    [['--requestheader-uid-headers=X-Uid,'], ['--requestheader-uid-headers: a header name is blank']],
-    [
-      ['--requestheader-uid-headers=x-remote-USER'],
-      ['--requestheader-uid-headers x-remote-USER: --requestheader-username-headers names the same header'],
-    ],
   ] as [string[], string[]][])('%j', (argv, problems) => {
     expect(problemsOf([...MINIMAL, ...argv])).toEqual(problems);
   });
@@ -333,28 +315,6 @@ describe('a problem in the user’s words', () => {
     [[...PEER, '--tls-cert-file=s.crt'], ['--tls-cert-file: given without --tls-private-key-file']],
     [[...PEER, '--tls-private-key-file=s.key'], ['--tls-private-key-file: given without --tls-cert-file']],
     [[...LISTENER], ['--peer-address: required, at least once']],
-    [
-      [...LISTENER, '--peer-ca-file=missing.crt'],
-      ['--peer-address: required, at least once', '--peer-ca-file: no such file: missing.crt'],
-    ],
-    // A CA that cannot be read is one problem, not one for each peer too.
-    [
-      [...LISTENER, '--peer-address=a:1', '--peer-address=b:1', '--peer-ca-file=missing.crt'],
-      ['--peer-ca-file: no such file: missing.crt'],
-    ],
-    [
-      [
-        ...LISTENER,
-        '--peer-address=a:1',
-        '--peer-address=b=b:1',
-        '--peer-address=c=c:1',
-        '--peer-ca-file=c=c.crt',
-      ],
-      [
-        '--peer-ca-file: peer a:1 has no CA (give FILE, or a:1=FILE)',
-        '--peer-ca-file: peer b has no CA (give FILE, or b=FILE)',
-      ],
-    ],
   ])('%j', (argv, problems) => {
     expect(problemsOf(argv)).toEqual(problems);
   });

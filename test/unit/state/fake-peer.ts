@@ -6,7 +6,7 @@ import type { Document } from '../../../src/core/document.ts';
 import type { Peer } from '../../../src/core/peer.ts';
 import type { PeerDiscovery } from '../../../src/core/snapshot.ts';
 import { type PeerClient, PeerError, type StateDeps, type Timing } from '../../../src/state/ports.ts';
-import { release } from '../core/builders.ts';
+import { peer, release } from '../core/builders.ts';
 import { etagOf } from '../core/recordings.ts';
 
 /** What a peer does with a call. `hangs` until the client's own time-out of five seconds, or until it is closed. */
@@ -121,6 +121,11 @@ export const TIMING: Timing = {
   failureThreshold: 3,
   holdMs: 300_000,
 };
+
+/** Peers of these names, each at an address of its own. */
+export function peersNamed(...names: readonly string[]): readonly Peer[] {
+  return names.map((name) => peer(name, { host: `${name}.example` }));
+}
 
 /** All that an agent or a refresher needs; no jitter. `peers` by name. */
 export function depsFor(peers: Readonly<Record<string, FakePeer>>, timing: Partial<Timing> = {}) {
