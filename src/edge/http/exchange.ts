@@ -45,9 +45,13 @@ export class Exchange {
     this.response = response;
     this.reply = replyTo(response);
     this.#deps = deps;
-    response.once('close', () => {
+    const closed = () => {
       this.#closed();
-    });
+    };
+    response.once('close', closed);
+    // An HTTP/2 stream closes only once it was read to its end, which without a body nobody else does.
+    if ('stream' in request) request.stream.once('aborted', closed);
+    if ('stream' in request && request.stream.endAfterHeaders) request.stream.resume();
   }
 
   get method(): string {

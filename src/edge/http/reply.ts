@@ -103,7 +103,8 @@ class Http2Reply implements Reply {
   }
 
   reset(): void {
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    // Not `close`: that ends the body first, and the client would take it for whole.
+    this.#stream.destroy(new Error('the response is not whole'));
   }
 
   drained(then: () => void): void {

@@ -74,13 +74,17 @@ function readList(body: string, path: string): { place: Place; objects: readonly
   }
   const doc = object(value, 'list');
   const kind = text(doc['kind'], 'list: kind');
-  if (!kind.endsWith('List')) throw new MalformedDocument(`list: kind is ${JSON.stringify(kind)}, not a list`);
+  if (!kind.endsWith('List'))
+    throw new MalformedDocument(`list: kind is ${JSON.stringify(kind)}, not a list`);
   // Items of a list do not repeat what they are.
   const typed = { kind: kind.slice(0, -'List'.length), apiVersion: doc['apiVersion'] };
   const metadata = object(doc['metadata'], 'list: metadata');
   return {
     place: { path, resourceVersion: name(metadata['resourceVersion'], 'list: resourceVersion') },
-    objects: list(doc['items'], 'list: items').map((item, i) => ({ ...typed, ...object(item, `items[${i}]`) })),
+    objects: list(doc['items'], 'list: items').map((item, i) => ({
+      ...typed,
+      ...object(item, `items[${i}]`),
+    })),
   };
 }
 

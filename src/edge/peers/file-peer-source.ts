@@ -82,7 +82,10 @@ export class FilePeerSource implements PeerSource {
   #refuse(reason: string): undefined {
     if (reason === this.#problem) return;
     this.#problem = reason;
-    this.#deps.log.warn({ file: this.#deps.file, reason }, 'cannot use the peer file, keeping its last peers');
+    this.#deps.log.warn(
+      { file: this.#deps.file, reason },
+      'cannot use the peer file, keeping its last peers',
+    );
   }
 }
 

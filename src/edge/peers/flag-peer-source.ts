@@ -29,7 +29,10 @@ export class FlagPeerSource implements PeerSource {
   }
 
   #emit(): void {
-    const peers = this.#peers.map(({ caFile, ca, ...peer }) => ({ ...peer, ca: this.#cas.pem(caFile) ?? ca }));
+    const peers = this.#peers.map(({ caFile, ca, ...peer }) => ({
+      ...peer,
+      ca: this.#cas.pem(caFile) ?? ca,
+    }));
     this.#changed({ peers });
   }
 }

@@ -1,8 +1,7 @@
 // Keeps a collection of Kubernetes objects known, for ever, through whichever peer can: list, watch, watch on from
 // where it ended, list again where that is not possible. Knows nothing of what the objects are.
 
-import type { Json } from '../../core/json.ts';
-import { MalformedDocument, object, text } from '../../core/json.ts';
+import { type Json, MalformedDocument, object, text } from '../../core/json.ts';
 import type { Peer } from '../../core/peer.ts';
 import type { Log } from '../../state/ports.ts';
 import {
@@ -160,6 +159,7 @@ export class ListWatch {
 
   async #connect(peer: Peer, address: string): Promise<Held> {
     if (this.#held?.address !== address) await this.#close();
+    if (this.#isStopped()) throw new Error('stopped');
     return (this.#held ??= {
       pool: this.#deps.open(peer),
       headers: this.#deps.headers(peer),
@@ -194,7 +194,10 @@ export class ListWatch {
     const line = `${peer.name} ${reason}`;
     if (this.#told.has(line)) return;
     this.#told.add(line);
-    this.#deps.log.warn({ peer: peer.name, reason }, `cannot follow the ${this.#collection.what} through a peer`);
+    this.#deps.log.warn(
+      { peer: peer.name, reason },
+      `cannot follow the ${this.#collection.what} through a peer`,
+    );
   }
 
   #forgiveAll(): void {

@@ -29,7 +29,11 @@ export function candidatesOf(
 ): readonly Candidate[] {
   const rank = new Map(seen.map(({ name, ready }, i) => [name, { i, ready }]));
   return peers
-    .map((peer) => ({ peer, ready: rank.get(peer.name)?.ready ?? false, i: rank.get(peer.name)?.i ?? seen.length }))
+    .map((peer) => ({
+      peer,
+      ready: rank.get(peer.name)?.ready ?? false,
+      i: rank.get(peer.name)?.i ?? seen.length,
+    }))
     .sort((a, b) => a.i - b.i)
     .map(({ peer, ready }) => ({ peer, ready }));
 }

@@ -161,7 +161,7 @@ describe('nearest', () => {
     ['tls-cert', undefined],
     ['peer_ca_file', 'peer-ca-file'],
     ['log-levels', 'log-level'],
-    ['client-ca', 'client-ca-file'],
+    ['client-ca-fil', 'client-ca-file'],
     ['requestheader-client-ca-file', undefined],
     ['x', undefined],
     ['', undefined],

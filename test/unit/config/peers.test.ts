@@ -149,6 +149,6 @@ describe('peer sources together', () => {
       ],
     ),
   ])('%j', (argv, problems) => {
-    expect(problemsOf([...LISTENER, ...(argv as string[])])).toEqual(problems);
+    expect(problemsOf([...LISTENER, ...argv])).toEqual(problems);
   });
 });

@@ -75,8 +75,7 @@ describe('a snapshot', () => {
       ['f', 'unreachable', false, false, ''],
     ]);
     expect(snapshot.peers[0]).toMatchObject({
-      host: '127.0.0.1',
-      port: 6443,
+      address: '127.0.0.1:6443',
       serverName: 'kubernetes.default.svc',
       suspect: false,
       seed: hash32('a'),

@@ -121,13 +121,13 @@ describe('refreshWanted', () => {
 
   it('asks the peers at most once a second, however often it is asked', async () => {
     const a = new FakePeer(DOC);
-    a.delayMs = 30;
     const { want, reads } = await follow({ a });
+    a.delayMs = 30;
     for (let i = 0; i < 500; i++) {
       void want(`x${i % 7}/v1`);
       await advance(10);
     }
-    expect(reads(a).length).toBeLessThanOrEqual(5);
+    expect(reads(a).length).toBeLessThanOrEqual(6);
     const gaps = reads(a)
       .slice(1)
       .map((at, i) => at - reads(a)[i]!);
@@ -136,8 +136,8 @@ describe('refreshWanted', () => {
 
   it('begins anew for who asks after the round began: that read may be too old', async () => {
     const a = new FakePeer(DOC);
-    a.delayMs = 300;
     const { want, reads } = await follow({ a });
+    a.delayMs = 300;
     void want('x/v1');
     await advance(100);
     const late = want('x/v1', 5000);
@@ -182,10 +182,8 @@ describe('typesChanging', () => {
 
   it('makes no queue where reads are slower than the steps', async () => {
     const a = new FakePeer(DOC);
-    a.delayMs = 400;
     const { refresher, reads } = await follow({ a });
-    await advance(400);
-    a.readAt.length = 0;
+    a.delayMs = 400;
     refresher.typesChanging();
     await advance(60_000);
     expect(a.mostReadsAtOnce).toBe(1);
