@@ -2,16 +2,27 @@
 // other, starts them, and stops them in reverse. Decides nothing else.
 
 import type { Config } from './config/config.ts';
+import { diskFiles } from './config/files.ts';
+import { readPeerFile } from './config/read-peer-file.ts';
 import { createRequestFilter } from './core/headers.ts';
+import { OwnFiles } from './edge/files/own-files.ts';
 import { createAuthorize } from './edge/http/authorize.ts';
 import { createCallerOf } from './edge/http/caller.ts';
 import { type Listener, openListener } from './edge/http/server.ts';
 import { etagOf, newAuditId, newInstanceHeader } from './edge/instance.ts';
 import { createLog } from './edge/log.ts';
-import { createMetrics } from './edge/metrics.ts';
+import { createMetrics, type Metrics } from './edge/metrics.ts';
 import { openOps } from './edge/ops/server.ts';
-import { type ControlSettings, openPeerClient } from './edge/upstream/peer-client.ts';
+import { CombinedPeerSource } from './edge/peers/combined-peer-source.ts';
+import { FilePeerSource } from './edge/peers/file-peer-source.ts';
+import { FlagPeerSource } from './edge/peers/flag-peer-source.ts';
+import { candidatesOf, type PeerAccess } from './edge/peers/peer-access.ts';
+import { SlicePeerSource } from './edge/peers/slice-peer-source.ts';
+import type { PeerSource } from './edge/peers/source.ts';
+import { controlHeaders, type ControlSettings, openPeerClient } from './edge/upstream/peer-client.ts';
 import { PeerDirectory } from './edge/upstream/peers.ts';
+import { createPool } from './edge/upstream/pools.ts';
+import type { Log } from './state/ports.ts';
 import { Refresher } from './state/refresh.ts';
 import { createSnapshotCell } from './state/snapshot-cell.ts';
 
@@ -26,9 +37,11 @@ export interface App {
 /** Starts the proxy; resolves when both listeners accept connections. `version` is uvip's own. */
 export async function startApp(config: Config, version: string): Promise<App> {
   const log = createLog(config.log);
+  for (const warning of config.warnings) log.warn({}, warning);
   const metrics = createMetrics(version);
   const instanceHeader = newInstanceHeader();
-  const control = controlSettings(config, instanceHeader);
+  const own = new OwnFiles(config, diskFiles, log);
+  const control = () => controlSettings(config, own, instanceHeader);
   const cell = createSnapshotCell();
   let leaving = false;
   const condition = () => ({ snapshot: cell.current(), leaving });
@@ -36,21 +49,21 @@ export async function startApp(config: Config, version: string): Promise<App> {
   const peers = new PeerDirectory(config);
   const state = new Refresher(
     {
-      openPeer: (peer) => openPeerClient(peer, control),
-      timing: {
-        intervalMs: config.discovery.intervalMs,
-        probeIntervalMs: config.probe.intervalMs,
-        failureThreshold: config.probe.failureThreshold,
-        holdMs: config.holdMs,
-      },
+      openPeer: (peer) => openPeerClient(peer, control()),
+      timing: timingOf(config),
       here: config.place,
       etagOf,
       random: Math.random,
       log,
-      events: { published: metrics.published, discoveryFailed: metrics.discoveryFailed },
+      events: eventsOf(metrics),
     },
     cell,
   );
+  const sources: CombinedPeerSource = openSources(config, log, {
+    candidates: () => candidatesOf(sources.peers, cell.current().peers),
+    open: (peer) => createPool(peer, own.frontProxy, { ...config, maxConnections: 4 }),
+    headers: (peer) => controlHeaders(peer, control()),
+  });
   const proxying = {
     forward: { poolsOf: peers.poolsOf, requestTimeoutMs: config.requestTimeoutMs },
     filter: createRequestFilter(config.requestHeaders),
@@ -61,8 +74,8 @@ export async function startApp(config: Config, version: string): Promise<App> {
   const listener: Listener = await openListener({
     settings: {
       ...config.listen,
-      ...config.listen.tls,
-      clientCa: config.clientCa?.pem,
+      ...own.listener,
+      clientCa: own.clientCa,
       maxHeaderBytes: config.maxHeaderBytes,
       goawayChance: config.goawayChance,
       leaving: config.shutdown,
@@ -76,16 +89,29 @@ export async function startApp(config: Config, version: string): Promise<App> {
       unservedStatus: config.unservedResourceStatus,
       instanceHeader,
       tunnel: { endpointOf: peers.endpointOf, ...config },
-      frontProxy: () => config.frontProxy,
+      frontProxy: () => own.frontProxy,
     },
     exchange: { log, metrics, accessLog: config.log.access, newAuditId },
     log,
     random: Math.random,
   });
-  peers.update(config.peers, config.frontProxy);
+
+  own.start({
+    listenerChanged: () => {
+      listener.setIdentity({ ...own.listener, clientCa: own.clientCa });
+    },
+    frontProxyChanged: () => {
+      peers.update(sources.peers, own.frontProxy);
+      state.reopenClients();
+    },
+  });
   state.start();
-  state.setPeers(config.peers, 'Cluster');
-  log.info({ port: listener.port, opsPort: ops.port, peers: config.peers.map((p) => p.name) }, 'serving');
+  sources.start(({ peers: list, policy = 'Cluster' }) => {
+    peers.update(list, own.frontProxy); // first, so that no snapshot names a peer that cannot be reached
+    state.setPeers(list, policy);
+    log.info({ peers: list.map((peer) => peer.name) }, 'peers');
+  });
+  log.info({ port: listener.port, opsPort: ops.port }, 'serving');
   return {
     port: listener.port,
     opsPort: ops.port,
@@ -93,6 +119,7 @@ export async function startApp(config: Config, version: string): Promise<App> {
       leaving = true;
       log.info({}, 'leaving');
       await listener.leave(now);
+      await Promise.all([sources.stop(), own.stop()]);
       await state.stop();
       await peers.destroy();
       await ops.close();
@@ -100,13 +127,36 @@ export async function startApp(config: Config, version: string): Promise<App> {
   };
 }
 
-function controlSettings(config: Config, instanceHeader: readonly [string, string]): ControlSettings {
-  const { frontProxy, requestHeaders, discovery, probe, connectTimeoutMs } = config;
+/** Flags, file, slices: in the order in which they win where they name the same peer. */
+function openSources(config: Config, log: Log, access: PeerAccess): CombinedPeerSource {
+  const { peerConfig, peerEndpointSlices, peerDefaults, trafficDistribution } = config;
+  const { certificates } = diskFiles;
+  const sources: PeerSource[] = [new FlagPeerSource(config.peers, { certificates, log })];
+  if (peerConfig !== undefined) {
+    const { file } = peerConfig;
+    const read = (defaults: Config['peerDefaults']) => readPeerFile(file, diskFiles, defaults);
+    sources.push(new FilePeerSource({ certificates, log, file, defaults: peerDefaults, read }));
+  }
+  if (peerEndpointSlices !== undefined) {
+    const trust = { ...peerDefaults, ca: peerDefaults.ca ?? '' }; // validate.ts has seen to it that it is there
+    const watching = { certificates, log, random: Math.random, ...access };
+    sources.push(new SlicePeerSource({ ...watching, service: peerEndpointSlices, trust }));
+  }
+  return new CombinedPeerSource(sources, { distribution: trafficDistribution, log });
+}
+
+function controlSettings(
+  config: Config,
+  own: OwnFiles,
+  instanceHeader: readonly [string, string],
+): ControlSettings {
+  const { requestHeaders, discovery, probe, connectTimeoutMs } = config;
+  const { frontProxy } = own;
   const [usernameHeader = 'X-Remote-User'] = requestHeaders.username;
   const [groupHeader = 'X-Remote-Group'] = requestHeaders.group;
   return {
     identity: {
-      ...(discovery.token !== undefined && { token: discovery.token }),
+      token: () => own.token,
       ...(frontProxy && { frontProxy: { ...frontProxy, usernameHeader, groupHeader } }),
     },
     discoveryTimeoutMs: discovery.timeoutMs,
@@ -114,4 +164,17 @@ function controlSettings(config: Config, instanceHeader: readonly [string, strin
     connectTimeoutMs,
     instanceHeader,
   };
+}
+
+function timingOf({ discovery, probe, holdMs }: Config) {
+  return {
+    intervalMs: discovery.intervalMs,
+    probeIntervalMs: probe.intervalMs,
+    failureThreshold: probe.failureThreshold,
+    holdMs,
+  };
+}
+
+function eventsOf({ published, discoveryFailed }: Metrics) {
+  return { published, discoveryFailed };
 }

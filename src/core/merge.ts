@@ -59,28 +59,35 @@ function mergeResources(all: readonly Resource[]): Resource {
   const hash = all.find((r) => r.storageVersionHash !== '')?.storageVersionHash ?? '';
   return {
     ...newest,
-    verbs: unionOfVerbs(all.map((r) => r.verbs)),
-    subresources: mergeSubresources(all.map((r) => r.subresources)),
+    verbs: unionOfVerbs(
+      newest.verbs,
+      older.map((r) => r.verbs),
+    ),
+    subresources: mergeSubresources(
+      newest.subresources,
+      older.flatMap((r) => r.subresources),
+    ),
     storageVersionHash: hash,
   };
 }
 
-/** The first list itself where the others add nothing; else sorted, as upstream sorts. */
-function unionOfVerbs(lists: readonly (readonly string[])[]): readonly string[] {
-  const [first = []] = lists;
-  const union = new Set(lists.flat());
-  return union.size === first.length ? first : [...union].sort();
+/** The newest peer's list itself where the others add nothing; else sorted, as upstream sorts. */
+function unionOfVerbs(newest: readonly string[], others: readonly (readonly string[])[]): readonly string[] {
+  const union = new Set([...newest, ...others.flat()]);
+  return union.size === newest.length ? newest : [...union].sort();
 }
 
-function mergeSubresources(lists: readonly (readonly Subresource[])[]): readonly Subresource[] {
-  const byName = new Map<string, Subresource>();
-  for (const sub of lists.flat()) {
+function mergeSubresources(
+  newest: readonly Subresource[],
+  others: readonly Subresource[],
+): readonly Subresource[] {
+  const byName = new Map(newest.map((sub) => [sub.name, sub]));
+  for (const sub of others) {
     const newer = byName.get(sub.name);
-    byName.set(sub.name, newer ? { ...newer, verbs: unionOfVerbs([newer.verbs, sub.verbs]) } : sub);
+    byName.set(sub.name, newer ? { ...newer, verbs: unionOfVerbs(newer.verbs, [sub.verbs]) } : sub);
   }
   const merged = [...byName.values()];
-  const added = merged.length > (lists[0] ?? []).length;
-  return added ? merged.sort((a, b) => (a.name < b.name ? -1 : 1)) : merged;
+  return merged.length > newest.length ? merged.sort((a, b) => (a.name < b.name ? -1 : 1)) : merged;
 }
 
 function keyed<T>(items: readonly T[], key: (item: T) => string): ReadonlyMap<string, T> {

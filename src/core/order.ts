@@ -1,5 +1,12 @@
 // One order out of the peers' orders. Knows names only, nothing of what they name.
 
+/** A name, the names that some list has right after it, and how many must come before it. */
+interface Node {
+  readonly name: string;
+  readonly after: Set<Node>;
+  waitsFor: number;
+}
+
 /**
  * Merges lists of distinct names so that each list's relative order is kept: neighbours in a list are edges,
  * ties fall lexicographically (k8s.io/apimachinery pkg/util/sort MergePreservingRelativeOrder, whose published
@@ -10,15 +17,20 @@
 export function mergeOrders(lists: readonly (readonly string[])[]): readonly string[] {
   const [first = [], ...rest] = lists;
   if (rest.every((other) => sameNames(first, other))) return first;
-  const after = new Map<string, Set<string>>();
+  const nodes = new Map<string, Node>();
   for (const names of lists) {
-    for (const [i, name] of names.entries()) {
-      if (!after.has(name)) after.set(name, new Set());
-      const previous = i > 0 ? names[i - 1] : undefined;
-      if (previous !== undefined && !reaches(after, name, previous)) after.get(previous)?.add(name);
+    let previous: Node | undefined;
+    for (const name of names) {
+      const node: Node = nodes.get(name) ?? { name, after: new Set(), waitsFor: 0 };
+      nodes.set(name, node);
+      if (previous !== undefined && !previous.after.has(node) && !reaches(node, previous)) {
+        previous.after.add(node);
+        node.waitsFor++;
+      }
+      previous = node;
     }
   }
-  return topological(after);
+  return topological([...nodes.values()]);
 }
 
 function sameNames(a: readonly string[], b: readonly string[]): boolean {
@@ -26,35 +38,27 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** Whether `to` stands somewhere after `from`. */
-function reaches(after: ReadonlyMap<string, ReadonlySet<string>>, from: string, to: string): boolean {
-  const seen = new Set<string>([from]);
-  for (const name of seen) {
-    if (name === to) return true;
-    for (const next of after.get(name) ?? []) seen.add(next);
+function reaches(from: Node, to: Node): boolean {
+  const seen = new Set([from]);
+  for (const node of seen) {
+    if (node === to) return true;
+    for (const next of node.after) seen.add(next);
   }
   return false;
 }
 
 /** Kahn's algorithm; of the names that may come next, the lexicographically first. */
-function topological(after: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] {
-  const waitsFor = new Map<string, number>();
-  for (const name of after.keys()) waitsFor.set(name, 0);
-  for (const nexts of after.values())
-    for (const next of nexts) waitsFor.set(next, (waitsFor.get(next) ?? 0) + 1);
-  const free = [...after.keys()].filter((name) => waitsFor.get(name) === 0).sort();
+function topological(nodes: readonly Node[]): readonly string[] {
+  const free = nodes.filter((node) => node.waitsFor === 0).sort((a, b) => (a.name < b.name ? -1 : 1));
   const order: string[] = [];
-  for (let name = free.shift(); name !== undefined; name = free.shift()) {
-    order.push(name);
-    for (const next of after.get(name) ?? []) {
-      const left = (waitsFor.get(next) ?? 0) - 1;
-      waitsFor.set(next, left);
-      if (left === 0) insertSorted(free, next);
-    }
+  for (let node = free.shift(); node !== undefined; node = free.shift()) {
+    order.push(node.name);
+    for (const next of node.after) if (--next.waitsFor === 0) insertSorted(free, next);
   }
   return order;
 }
 
-function insertSorted(names: string[], name: string): void {
-  const at = names.findIndex((other) => other > name);
-  names.splice(at < 0 ? names.length : at, 0, name);
+function insertSorted(nodes: Node[], node: Node): void {
+  const at = nodes.findIndex((other) => other.name > node.name);
+  nodes.splice(at < 0 ? nodes.length : at, 0, node);
 }

@@ -47,6 +47,7 @@ function compareGitVersions(a: string, b: string): number {
 }
 
 function gitParts(version: string): { numbers: readonly number[]; pre: string } {
-  const [core = '', ...pre] = version.replace(/^v/, '').split('+')[0]?.split('-') ?? [];
-  return { numbers: core.split('.').map((n) => Number.parseInt(n, 10) || 0), pre: pre.join('-') };
+  const core = version.replace(/^v/, '').replace(/[-+].*$/s, '');
+  const pre = version.replace(/\+.*$/s, '').replace(/^[^-]*-?/, '');
+  return { numbers: core.split('.').map((n) => Number.parseInt(n, 10) || 0), pre };
 }

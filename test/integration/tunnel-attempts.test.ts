@@ -2,7 +2,7 @@
 // other before there is a tunnel.
 
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isRefusal } from '../../src/edge/upstream/control-request.ts';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
 import type { RawConnection } from '../support/raw-connection.ts';
@@ -15,6 +15,8 @@ const PATH = '/api/v1/namespaces/default/pods/p/exec';
 const SOON_MS = 100;
 const SHUTTING_DOWN = 'The apiserver is shutting down, please try again later.\n';
 const cleanup: (() => Promise<void>)[] = [];
+
+beforeAll(testPki); // making keys takes seconds on a busy machine
 
 afterEach(async () => {
   await Promise.all(cleanup.splice(0).map((close) => close()));

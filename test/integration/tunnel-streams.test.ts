@@ -3,10 +3,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
 import type { RawConnection } from '../support/raw-connection.ts';
 import { type Behaviour, openRawPeer } from '../support/raw-peer.ts';
+import { testPki } from '../support/test-pki.ts';
 import { openTunnelProxy } from '../support/tunnel-proxy.ts';
 
 const MIB = 1_048_576;
@@ -14,6 +15,8 @@ const PATH = '/api/v1/namespaces/default/pods/p/attach';
 // "at once" in the rows below: the limit that a client or a peer that has left is noticed in.
 const SOON_MS = 100;
 const cleanup: (() => Promise<void>)[] = [];
+
+beforeAll(testPki); // making keys takes seconds on a busy machine
 
 afterEach(async () => {
   vi.useRealTimers();

@@ -2,7 +2,7 @@
 // not 101 (field notes C1, C2, C3, C6, C11).
 
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
 import type { RawConnection } from '../support/raw-connection.ts';
 import { type Behaviour, openRawPeer } from '../support/raw-peer.ts';
@@ -11,6 +11,8 @@ import { openTunnelProxy, type TunnelProxyOptions } from '../support/tunnel-prox
 
 const EXEC = '/api/v1/namespaces/default/pods/p/exec?command=sh&command=-c&command=a%20b&&stdin=true;x=%2F';
 const cleanup: (() => Promise<void>)[] = [];
+
+beforeAll(testPki); // making keys takes seconds on a busy machine
 
 afterEach(async () => {
   await Promise.all(cleanup.splice(0).map((close) => close()));

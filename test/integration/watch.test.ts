@@ -13,16 +13,26 @@ const SERVES = { v1: ['pods'], 'apps/v1': ['deployments'] };
 const WATCH = '/api/v1/pods?watch=true&resourceVersion=7';
 const EVENT = '{"type":"BOOKMARK","object":{}}\n';
 
-/** Sends its head at once; events when the test says so. */
-function watchable(peer: FakePeer) {
-  const sent = { event: () => undefined as void, reset: () => undefined as void };
-  peer.behaviour = (_, response, socket) => {
+/** Sends its head at once; an event when the returned function is called. */
+function watchable(peer: FakePeer): () => void {
+  let event = (): void => undefined;
+  peer.behaviour = (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
-    sent.event = () => void response.write(EVENT);
-    sent.reset = () => void socket.destroy();
+    event = () => void response.write(EVENT);
   };
-  return sent;
+  return () => {
+    event();
+  };
+}
+
+/** How long it takes the peer to see that the client has left; `leave` is called when the peer has the request. */
+async function timeToCancel(peer: FakePeer, leave: () => void): Promise<number> {
+  const request = await until('the request', () => peer.clients.at(-1));
+  const began = performance.now();
+  leave();
+  await request.closed;
+  return performance.now() - began;
 }
 
 const stream = {
@@ -39,14 +49,14 @@ async function onePeer(flags: readonly string[] = []) {
 describe.each(PROTOCOLS)('over %s', (protocol) => {
   it('the head reaches the client when it reaches us, before any event (D1)', async () => {
     const { peer, proxy } = await onePeer();
-    const events = watchable(peer);
+    const sendEvent = watchable(peer);
     const { ms, value: watch } = await timed(stream[protocol](proxy, WATCH));
     expect(watch.status).toBe(200);
     expect(ms).toBeLessThan(500);
     expect(watch.soFar()).toBe('');
-    events.event();
+    sendEvent();
     await until('the event', () => watch.soFar() === EVENT);
-    events.event();
+    sendEvent();
     await until('the next', () => watch.soFar() === EVENT + EVENT);
   });
 
@@ -62,41 +72,33 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     await until('the event', () => watch.soFar() === EVENT);
   });
 
+  // The clock of a busy machine is no witness: one of a few tries has to be as quick as it shall be.
+  const PATIENT = { retry: 4 };
+
   it(
     "a client that leaves after the head cancels the peer's request within 100 ms (D9)",
-    { retry: 2 },
+    PATIENT,
     async () => {
       const { peer, proxy } = await onePeer();
       watchable(peer);
       const watch = await stream[protocol](proxy, WATCH);
-      peer.forget;
-      const { ms } = await timed((watch.abort(), peer.clients[0]!.closed));
-      expect(ms).toBeLessThan(100);
+      expect(await timeToCancel(peer, watch.abort)).toBeLessThan(100);
     },
   );
 
-  it('a client that leaves before the head cancels it within 100 ms (D9)', { retry: 2 }, async () => {
+  it.each([
+    ['a watch', WATCH, {}],
+    ['a get', '/api/v1/namespaces/n/pods/p', {}],
+    ['a short body', '/api/v1/namespaces/n/pods', { method: 'POST', body: '{}' }],
+    ['a long body', '/api/v1/namespaces/n/pods', { method: 'POST', body: 'x'.repeat(300_000) }],
+  ])('and so does one that leaves before the head: %s', PATIENT, async (_, path, asking) => {
     const { peer, proxy } = await onePeer();
     peer.behaviour = () => undefined;
-    for (const path of [WATCH, '/api/v1/pods']) {
-      peer.forget();
-      const leave = open(protocol, proxy, path);
-      await until('the request', () => peer.clients.length === 1);
-      const { ms } = await timed((leave(), peer.clients[0]!.closed));
-      expect(ms, path).toBeLessThan(100);
-    }
-  });
-
-  it('a client that leaves while its body is being sent cancels it', { retry: 2 }, async () => {
-    const { peer, proxy } = await onePeer();
-    peer.behaviour = () => undefined;
-    const leave = open(protocol, proxy, '/api/v1/namespaces/n/pods', {
-      method: 'POST',
-      body: 'x'.repeat(300_000),
-    });
-    await until('the request', () => peer.clients.length === 1);
-    const { ms } = await timed((leave(), peer.clients[0]!.closed));
-    expect(ms).toBeLessThan(100);
+    const leave = open(protocol, proxy, path, asking);
+    expect(await timeToCancel(peer, leave)).toBeLessThan(100);
+    // Nobody is asked again, and nobody is blamed.
+    expect(peer.clients.length).toBe(1);
+    expect((await proxy.snapshot()).peers[0]!.state).toBe('ready');
   });
 
   it.each([
@@ -142,7 +144,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     await until('seen', async () => 'new.example.com/v1/news' in (await proxy.snapshot()).resources);
     mine.ready = 500;
     await until('seen', async () => (await proxy.snapshot()).peers.some((p) => p.state === 'notReady'));
-    for (const { event } of events) event();
+    for (const sendEvent of events) sendEvent();
     await until('the event', () => watch.soFar() === EVENT);
   });
 });

@@ -2,14 +2,17 @@
 // vouches for the caller, so nothing of the client's but the one request may reach it before a 101, or after another
 // answer; and nothing of the peer's but the one answer may reach the client.
 
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
 import { type Behaviour, openRawPeer } from '../support/raw-peer.ts';
+import { testPki } from '../support/test-pki.ts';
 import { openTunnelProxy, type TunnelProxyOptions } from '../support/tunnel-proxy.ts';
 
 const PATH = '/api/v1/namespaces/default/pods/p/exec';
 const SMUGGLED = 'GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\nX-Remote-User: system:admin\r\n\r\n';
 const cleanup: (() => Promise<void>)[] = [];
+
+beforeAll(testPki); // making keys takes seconds on a busy machine
 
 afterEach(async () => {
   vi.useRealTimers();

@@ -3,7 +3,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { Pair } from '../../src/pki/certificates.ts';
@@ -70,7 +70,8 @@ export class FakePeer {
   requests: PeerRequest[] = [];
   port = 0;
   readonly #certificate: Pair;
-  readonly #sockets = new Set<Duplex>();
+  readonly #sockets = new Set<Socket>();
+  readonly #secure = new Set<Duplex>();
   #server: Server | undefined;
 
   constructor(description: PeerDescription, certificate: Pair) {
@@ -101,11 +102,17 @@ export class FakePeer {
     server.on('request', (request, response) => {
       this.#serve(request, response);
     });
-    server.on('secureConnection', (socket) => {
+    // Below TLS, so that a handshake that never ends is in it too.
+    server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
+    });
+    server.on('secureConnection', (socket) => {
+      this.#secure.add(socket);
+      socket.once('close', () => this.#secure.delete(socket));
       socket.on('error', () => undefined);
     });
+    server.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(this.port, '127.0.0.1', resolve);
@@ -126,7 +133,7 @@ export class FakePeer {
 
   /** Stops listening and lets idle connections end in order, so that the other side knows that they are gone. */
   async refuse(): Promise<void> {
-    const ended = [...this.#sockets].map(
+    const ended = [...this.#secure].map(
       (socket) =>
         new Promise<void>((resolve) => {
           socket.once('close', resolve);

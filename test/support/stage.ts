@@ -149,7 +149,7 @@ async function startProxy(pki: Pki, flags: readonly string[]): Promise<RunningPr
         return discoveryOpen && complete && peers.length > 0 && peers.every((p) => p.ready);
       });
     },
-    stop: () => (stopped ??= app.stop()),
+    stop: () => (stopped ??= app.stop(AbortSignal.abort())),
   };
 }
 

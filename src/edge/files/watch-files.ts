@@ -74,7 +74,8 @@ export class FileWatcher {
 function lookNow(file: string): Seen {
   try {
     const stats = statSync(file, { bigint: true });
-    return seen(stats, mustBeFile(stats) && readFileSync(file));
+    mustBeFile(stats);
+    return seen(stats, readFileSync(file));
   } catch (error) {
     return unreadable(error);
   }
@@ -84,16 +85,16 @@ async function lookAgain(file: string, before: Seen): Promise<Seen> {
   try {
     const stats = await stat(file, { bigint: true });
     if (before.settled && markOf(stats) === before.mark) return before;
-    return seen(stats, mustBeFile(stats) && (await readFile(file)));
+    mustBeFile(stats);
+    return seen(stats, await readFile(file));
   } catch (error) {
     return unreadable(error);
   }
 }
 
 /** Reading a pipe would wait for its writer. */
-function mustBeFile(stats: BigIntStats): true {
+function mustBeFile(stats: BigIntStats): void {
   if (!stats.isFile()) throw new Error('not a file');
-  return true;
 }
 
 /** ctime too: it moves with permissions, and when somebody sets mtime back. */

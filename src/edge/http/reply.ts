@@ -2,12 +2,7 @@
 // leave as they are: repetition and order kept. Knows nothing of where the response comes from.
 
 import { type IncomingMessage, type ServerResponse } from 'node:http';
-import {
-  constants,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Stream,
-} from 'node:http2';
+import { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2';
 
 export type ClientRequest = IncomingMessage | Http2ServerRequest;
 export type ClientResponse = ServerResponse | Http2ServerResponse;

@@ -17,13 +17,17 @@ import { handle, type HandleDeps } from './handle.ts';
 import { Leaving, type LeavingTimes } from './leaving.ts';
 import { handleUpgrade, type UpgradeDeps } from './upgrade.ts';
 
-export interface ListenerSettings {
-  readonly host: string;
-  readonly port: number;
+/** PEM texts. */
+export interface ListenerIdentity {
   readonly cert: string;
   readonly key: string;
   /** Who may identify by certificate; without it none is asked for. */
   readonly clientCa: string | undefined;
+}
+
+export interface ListenerSettings extends ListenerIdentity {
+  readonly host: string;
+  readonly port: number;
   readonly maxHeaderBytes: number;
   readonly goawayChance: number;
   readonly leaving: LeavingTimes;
@@ -39,6 +43,8 @@ export interface ListenerDeps {
 
 export interface Listener {
   readonly port: number;
+  /** From now on new connections meet these; those that are open go on, and no old session can be resumed. */
+  setIdentity(identity: ListenerIdentity): void;
   /** Ends in order (behaviour 9); an abort of `now` ends it at once. */
   leave(now: AbortSignal): Promise<void>;
 }
@@ -72,6 +78,9 @@ export async function openListener(deps: ListenerDeps): Promise<Listener> {
   });
   return {
     port: (server.address() as AddressInfo).port,
+    setIdentity: ({ cert, key, clientCa }) => {
+      server.setSecureContext({ cert, key, ...(clientCa !== undefined && { ca: clientCa }) });
+    },
     leave: async (now) => {
       await leaving.leave(now);
       await app.close();

@@ -69,17 +69,22 @@ export class FilePeerSource implements PeerSource {
     const ca = defaults.caFile === undefined ? undefined : this.#defaultCa.pem(defaults.caFile);
     const now = { ...defaults, ...(ca !== undefined && { ca }) };
     const result = read(now);
-    if (!result.ok) return this.#refuse(result.problems.join('; '));
+    if (!result.ok) {
+      this.#refuse(result.problems.join('; '));
+      return undefined;
+    }
     try {
       const list = 'peers' in result ? fromEntries(result.peers, defaults) : fromSlices(result.slices, now);
-      return list.peers.length > 0 ? list : this.#refuse(`${file}: names no peer`);
+      if (list.peers.length > 0) return list;
+      this.#refuse(`${file}: names no peer`);
     } catch (error) {
-      if (error instanceof MalformedDocument) return this.#refuse(`${file}: ${error.message}`);
-      throw error;
+      if (!(error instanceof MalformedDocument)) throw error;
+      this.#refuse(`${file}: ${error.message}`);
     }
+    return undefined;
   }
 
-  #refuse(reason: string): undefined {
+  #refuse(reason: string): void {
     if (reason === this.#problem) return;
     this.#problem = reason;
     this.#deps.log.warn(
@@ -91,9 +96,14 @@ export class FilePeerSource implements PeerSource {
 
 function fromEntries(entries: readonly FlagPeer[], defaults: PeerDefaults): PeerList {
   return {
-    peers: entries.map(({ caFile: _, ...peer }) => peer),
+    peers: entries.map(toPeer),
     caFiles: entries.map(({ caFile }) => caFile).filter((caFile) => caFile !== defaults.caFile),
   };
+}
+
+/** Without where the CA came from, which is no property of the peer. */
+function toPeer({ name, host, port, ca, serverName, node, zone }: FlagPeer): Peer {
+  return { name, host, port, ca, serverName, ...(node && { node }), ...(zone && { zone }) };
 }
 
 function fromSlices(documents: readonly unknown[], { ca = '', serverName }: PeerDefaults): PeerList {

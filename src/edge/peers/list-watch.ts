@@ -206,26 +206,14 @@ export class ListWatch {
     this.#failures = this.#rounds = 0;
   }
 
-  /** Leaves a peer that others know to be gone: a dead one does not say so on a connection that only listens. */
   #check(): void {
     const candidates = this.#deps.candidates();
-    const news = (c: Candidate) => c.ready && !this.#pause?.ready.has(toAddress(c));
     if (this.#pause) {
-      if (candidates.some(news)) this.#pause.end();
-      return;
-    }
-    const held = this.#held;
-    if (held === undefined || this.#left) return;
-    const before = held.health;
-    const ready = candidates.some((c) => c.ready && toAddress(c) === held.address);
-    if (ready) held.health = 'ready';
-    else if (before === 'ready') held.health = 'lost';
-    const better = !ready && candidates.some(isReady);
-    // Whoever was lost and came back may be another process: the old connection may lead nowhere.
-    const cameBack = ready && before === 'lost';
-    if (better || cameBack || performance.now() > held.overdueAt) {
+      const { ready, end } = this.#pause;
+      if (candidates.some((c) => c.ready && !ready.has(toAddress(c)))) end();
+    } else if (this.#held && !this.#left && shallLeave(this.#held, candidates)) {
       this.#left = true;
-      void held.pool.destroy();
+      void this.#held.pool.destroy();
     }
   }
 
@@ -238,6 +226,17 @@ export class ListWatch {
   #isStopped(): boolean {
     return this.#stopped; // a call, so that it is read again after an await
   }
+}
+
+/** Whether its peer is known to be gone: a dead one does not say so on a connection that only listens. */
+function shallLeave(held: Held, candidates: readonly Candidate[]): boolean {
+  const ready = candidates.some((c) => c.ready && toAddress(c) === held.address);
+  // Whoever was lost and came back may be another process: the old connection may lead nowhere.
+  const cameBack = ready && held.health === 'lost';
+  if (ready) held.health = 'ready';
+  else if (held.health === 'ready') held.health = 'lost';
+  const better = !ready && candidates.some(isReady);
+  return better || cameBack || performance.now() > held.overdueAt;
 }
 
 const isReady = ({ ready }: Candidate): boolean => ready;

@@ -13,7 +13,8 @@ import { supplement, type Supplements } from './supplement.ts';
 
 /** As whom we read and probe: at most one of the two. */
 export interface ControlIdentity {
-  readonly token?: string;
+  /** Asked for at every request: tokens of service accounts live for an hour. */
+  readonly token: () => string | undefined;
   readonly frontProxy?: ShownCertificate & { readonly usernameHeader: string; readonly groupHeader: string };
 }
 
@@ -37,10 +38,10 @@ export function openPeerClient(peer: PeerEndpoint, settings: ControlSettings): P
   const { identity, connectTimeoutMs } = settings;
   // The certificate never goes without X-Remote-User: the peer would take us for its owner.
   const pool = createPool(peer, identity.frontProxy, { connectTimeoutMs, maxConnections: CONNECTIONS });
-  const own = ownHeaders(peer, settings);
+  const own = () => controlHeaders(peer, settings);
   const get = (path: string, accept: string, etag?: string): Promise<ControlAnswer> =>
     controlGet(pool, path, {
-      headers: { ...own, accept, ...(etag ? { 'if-none-match': etag } : {}) },
+      headers: { ...own(), accept, ...(etag ? { 'if-none-match': etag } : {}) },
       timeoutMs: settings.discoveryTimeoutMs,
     });
   const memory = emptyMemory();
@@ -64,7 +65,7 @@ export function openPeerClient(peer: PeerEndpoint, settings: ControlSettings): P
     },
     probe: async () => {
       const { status } = await controlGet(pool, '/readyz', {
-        headers: { ...own, accept: '*/*' },
+        headers: { ...own(), accept: '*/*' },
         timeoutMs: settings.probeTimeoutMs,
       });
       if (status === LOOP_DETECTED) throw new PeerError('untrusted', 'its address leads back to this proxy');
@@ -74,9 +75,14 @@ export function openPeerClient(peer: PeerEndpoint, settings: ControlSettings): P
   };
 }
 
-function ownHeaders(peer: PeerEndpoint, settings: ControlSettings): Record<string, string> {
+/** The headers of our own requests to a peer. */
+export function controlHeaders(
+  peer: Pick<PeerEndpoint, 'serverName'>,
+  settings: ControlSettings,
+): Record<string, string> {
   const { token, frontProxy } = settings.identity;
   const [instanceName, instance] = settings.instanceHeader;
+  const bearer = frontProxy === undefined ? token() : undefined;
   return {
     host: peer.serverName,
     'user-agent': 'uvip',
@@ -84,7 +90,7 @@ function ownHeaders(peer: PeerEndpoint, settings: ControlSettings): Record<strin
     'x-kubernetes-peer-proxied': 'true',
     [instanceName]: instance,
     ...(frontProxy && { [frontProxy.usernameHeader]: USER, [frontProxy.groupHeader]: GROUP }),
-    ...(token !== undefined && !frontProxy && { authorization: `Bearer ${token}` }),
+    ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
   };
 }
 

@@ -19,7 +19,7 @@ describe('recorded documents', () => {
   it.each([...recorded, ['1.36+1.34.all.merged', '/apis']])(
     '%s %s comes back byte for byte',
     (file, path) => {
-      const json = readRecording(file!)[path!];
+      const json = readRecording(file)[path];
       const text = render(json);
       expect(text).toBe(JSON.stringify(json));
       const served = AS_SERVED[`${file} ${path}`]!;
@@ -176,14 +176,18 @@ describe('renderAggregated', () => {
 
   it('leaves out what Go leaves out, and keeps what Go keeps', () => {
     const x = resource('x', { kind: undefined, singular: '', verbs: [], subresources: [] });
-    const y = resource('y', { verbs: ['get'], subresources: [subresource('s', { verbs: [] })] });
+    const kind = { group: 'g', version: 'v', kind: 'K' };
+    const typed = subresource('t', { kind, acceptedKinds: [kind], verbs: ['update'] });
+    const y = resource('y', { verbs: ['get'], subresources: [subresource('s', { verbs: [] }), typed] });
     expect(
       renderAggregatedContent([{ name: '', versions: [version('v1', [x, y]), version('v0', [])] }]),
     ).toBe(
       '{"metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","resources":[' +
         '{"resource":"x","scope":"Namespaced","singularResource":"","verbs":[]},' +
         '{"resource":"y","responseKind":{"group":"","version":"","kind":"y"},"scope":"Namespaced",' +
-        '"singularResource":"y","verbs":["get"],"subresources":[{"subresource":"s","verbs":[]}]}],' +
+        '"singularResource":"y","verbs":["get"],"subresources":[{"subresource":"s","verbs":[]},' +
+        '{"subresource":"t","responseKind":{"group":"g","version":"v","kind":"K"},' +
+        '"acceptedTypes":[{"group":"g","version":"v","kind":"K"}],"verbs":["update"]}]}],' +
         '"freshness":"Current"},{"version":"v0","freshness":"Current"}]}]}',
     );
   });

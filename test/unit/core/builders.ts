@@ -11,7 +11,7 @@ import {
   sortViews,
 } from '../../../src/core/snapshot.ts';
 import type { PeerVersion } from '../../../src/core/version.ts';
-import { etagOf } from './recordings.ts';
+import { etagOf, sha256 } from './recordings.ts';
 
 export const CRUD = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
@@ -94,6 +94,14 @@ export function snapshotOf(
   const sorted = sortViews(views);
   const usual: Circumstances = { generation: 1, patient: false, here: {}, policy: 'Cluster' };
   return buildSnapshot(sorted, buildContents(sorted, etagOf), { ...usual, ...circumstances });
+}
+
+/** Everything a snapshot says, as text: quick to compare, bytes included. */
+export function fingerprint(snapshot: RoutingSnapshot): string {
+  return JSON.stringify(snapshot, (_, value: unknown) => {
+    if (value instanceof Map) return [...(value as Map<string, unknown>)];
+    return value instanceof Uint8Array ? sha256(value) : value;
+  });
 }
 
 export function textOf(snapshot: RoutingSnapshot, key: string): string | undefined {

@@ -236,6 +236,13 @@ describe('levels (KEP-3015)', () => {
         'any: n3',
       ],
       ['Local: our node only', {}, { here, policy: 'Local' }, undefined, 'node: n1'],
+      [
+        'Local, two of them: no level between',
+        { n2: { source: { node: 'node-1' } } },
+        { here, policy: 'Local' },
+        undefined,
+        'node: n1+n2',
+      ],
       ['Local, and nobody there', {}, { here: { node: 'x' }, policy: 'Local' }, undefined, 'node: '],
       [
         'Local, leaving',
@@ -246,7 +253,7 @@ describe('levels (KEP-3015)', () => {
       ],
       ['Local, down', { n1: { state: 'unreachable' } }, { here, policy: 'Local' }, undefined, 'node: '],
     ],
-  )('%s', (_, changes, circumstances, capable, want) => {
+  )('%s', (...[, changes, circumstances, capable, want]) => {
     expect(order(changes, circumstances, capable)).toBe(want);
   });
 });

@@ -113,7 +113,7 @@ describe('reportHealth', () => {
     ['ping', EMPTY_SNAPSHOT, '/readyz/ping', '', OK],
     ['a check of another endpoint', WELL, '/livez/peer-ready', '', NOT_FOUND],
     ['a check nobody has', WELL, '/readyz/etcd', '', NOT_FOUND],
-  ])('%s', (_, snapshot, path, query, want) => {
+  ])('%s', (...[, snapshot, path, query, want]) => {
     expect(reportHealth({ snapshot, leaving: false }, path, query)).toEqual(want);
   });
 

@@ -33,7 +33,7 @@ describe('nextHealth', () => {
     ['misconfigured', 0, 'failed', 'notReady', 0],
     ['misconfigured', 0, 'refused', 'unreachable', 0],
     ['misconfigured', 0, 'untrusted', 'misconfigured', 0],
-  ])('%s after %i failures, %s: %s, %i', (state, failures, signal, next, left) => {
+  ])('%s after %i failures, %s: %s, %i', (...[state, failures, signal, next, left]) => {
     expect(nextHealth({ state, failures }, signal, THRESHOLD)).toEqual({ state: next, failures: left });
   });
 

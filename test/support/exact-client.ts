@@ -1,0 +1,125 @@
+// Clients that send a request to the byte and report the answer to the byte: HTTP/1.1 by hand, HTTP/2 by Node's
+// client, whose raw header lists are used. One connection each, kept as long as the other end keeps it.
+
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect as connectH2, type IncomingHttpHeaders } from 'node:http2';
+import { type ExactResponse, type Fields, readResponse, writeMessage } from './exact-messages.ts';
+import { connectRaw } from './raw-client.ts';
+import type { RawConnection } from './raw-connection.ts';
+
+export interface ExactAsking {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Fields;
+  readonly body?: Buffer;
+  /** How an HTTP/1.1 client shows the body's end; an HTTP/2 client sends no length where it is `chunked`. */
+  readonly framing?: 'length' | 'chunked';
+}
+
+export interface ExactClient {
+  ask(asking: ExactAsking): Promise<ExactResponse>;
+  close(): void;
+}
+
+export interface ExactTarget {
+  readonly port: number;
+  readonly ca: string;
+  readonly servername: string;
+  /** Client certificate. */
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** HTTP/1.1. */
+export class ExactH1Client implements ExactClient {
+  readonly #target: ExactTarget;
+  #connection: RawConnection | undefined;
+
+  constructor(target: ExactTarget) {
+    this.#target = target;
+  }
+
+  async ask({ method, target, headers, body, framing = 'length' }: ExactAsking): Promise<ExactResponse> {
+    const connection = await this.#open();
+    connection.write(
+      writeMessage(`${method} ${target} HTTP/1.1`, ['Host', 'localhost', ...headers], body, { framing }),
+    );
+    const response = await readResponse(connection, method);
+    if (connection.socket.destroyed || connection.socket.readableEnded) this.#connection = undefined;
+    return response;
+  }
+
+  close(): void {
+    this.#connection?.socket.destroy();
+  }
+
+  async #open(): Promise<RawConnection> {
+    const { port, ...options } = this.#target;
+    const kept = this.#connection;
+    if (kept !== undefined && !kept.socket.destroyed && !kept.socket.readableEnded) return kept;
+    return (this.#connection = await connectRaw(port, options));
+  }
+}
+
+/** HTTP/2. Names come in lower case, and there is no reason. */
+export class ExactH2Client implements ExactClient {
+  readonly #session: ClientHttp2Session;
+
+  constructor({ port, ...options }: ExactTarget) {
+    // Go's servers and Node's allow a header block of 1 MiB and more; the client's own limit is for what it receives.
+    const settings = { maxHeaderListSize: 4 * 1_048_576 };
+    this.#session = connectH2(`https://127.0.0.1:${port}`, {
+      ...options,
+      settings,
+      maxSendHeaderBlockLength: 4 * 1_048_576,
+    });
+    this.#session.on('error', () => undefined);
+  }
+
+  async ask(asking: ExactAsking): Promise<ExactResponse> {
+    const { body } = asking;
+    const stream = this.#session.request(fieldsOf(asking), { endStream: body === undefined });
+    const informational: { status: number; headers: Fields }[] = [];
+    const chunks: Buffer[] = [];
+    let trailers: Fields = [];
+    stream.on('headers', (head: IncomingHttpHeaders, _: number, raw: Fields) => {
+      informational.push({ status: Number(head[':status']), headers: withoutPseudo(raw) });
+    });
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('trailers', (_: IncomingHttpHeaders, __: number, raw: Fields) => (trailers = raw));
+    const closed = once(stream, 'close');
+    const responded = once(stream, 'response') as Promise<[IncomingHttpHeaders, number, Fields]>;
+    if (body !== undefined) stream.end(body);
+    const [head, , raw] = await responded;
+    await closed;
+    if (stream.rstCode !== 0) throw new Error(`the stream was broken: ${stream.rstCode}`);
+    return {
+      informational,
+      status: Number(head[':status']),
+      reason: '',
+      headers: withoutPseudo(raw),
+      body: Buffer.concat(chunks),
+      trailers,
+    };
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+}
+
+function fieldsOf({ method, target, headers, body, framing }: ExactAsking): Record<string, string | string[]> {
+  const out: Record<string, string | string[]> = { ':method': method, ':path': target };
+  const length = body !== undefined && framing !== 'chunked' ? ['Content-Length', String(body.length)] : [];
+  const all = [...headers, ...length];
+  for (let i = 0; i + 1 < all.length; i += 2) {
+    const name = all[i]!.toLowerCase();
+    const before = out[name];
+    out[name] = before === undefined ? all[i + 1]! : [before, all[i + 1]!].flat();
+  }
+  return out;
+}
+
+function withoutPseudo(raw: Fields): string[] {
+  return raw.filter((_, i) => !raw[i - (i % 2)]!.startsWith(':'));
+}
