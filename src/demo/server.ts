@@ -1,20 +1,20 @@
 // One simulated API server: its listener, its connections and its life cycle. What it answers is handler.ts's.
 // Like a real one it speaks HTTP/1.1 and HTTP/2 by ALPN; stopped, its port refuses connections.
 
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { type Answer, json } from './request/answer.ts';
 import type { Credentials } from './request/authenticate.ts';
 import { CustomResources } from './objects/custom-resources.ts';
 import { type Group } from './releases/discovery-documents.ts';
-import { ApiError } from './objects/errors.ts';
 import { type Context, handle } from './request/handler.ts';
 import { builtInResources, type Release, releaseOf, type ReleaseName } from './releases/releases.ts';
 import type { Resource } from './releases/resources.ts';
+import { auditIdOf, bodyOf, cutOff, refuse, send, statusOf, tooLarge } from './request/respond.ts';
 import type { Store } from './objects/store.ts';
+import { startStreams } from './streams/upgrade.ts';
 
 /** Where a server tells what it did; pino's logger is one. */
 export interface Log {
@@ -35,11 +35,6 @@ export interface SimulatedServerOptions {
   readonly listed: () => readonly Group[];
   readonly log?: Log | undefined;
 }
-
-/** Real servers take no more in one request either. */
-const MAX_BODY_BYTES = 3 * 1024 * 1024;
-/** A watcher that far behind is cut off: it will begin anew. */
-const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 
 /** Starts, stops and starts again, on the same port; as another release if need be. */
 export class SimulatedServer {
@@ -110,6 +105,9 @@ export class SimulatedServer {
       socket.once('close', () => this.#sockets.delete(socket));
     });
     listener.on('request', (request, response) => void this.#serve(request, response));
+    listener.on('upgrade', (request: IncomingMessage, socket: TLSSocket, head: Buffer) => {
+      this.#upgrade(request, socket, head);
+    });
     this.#listener = listener;
     try {
       listener.listen(this.#port, host);
@@ -142,8 +140,7 @@ export class SimulatedServer {
   }
 
   async #serve(request: http2.Http2ServerRequest, response: http2.Http2ServerResponse): Promise<void> {
-    const auditId = request.headers['audit-id'];
-    response.setHeader('audit-id', typeof auditId === 'string' ? auditId : randomUUID());
+    response.setHeader('audit-id', auditIdOf(request.headers));
     const body = await bodyOf(request).catch(() => undefined);
     if (body === undefined) {
       // The client left in the middle of its own request: nobody is there to be answered.
@@ -157,8 +154,24 @@ export class SimulatedServer {
         ? tooLarge()
         : handle(this.#context(), { method, url, headers, rawHeaders, socket, body });
     send(response, answer);
-    const status = answer.kind === 'whole' ? answer.status : 200;
-    this.#options.log?.info({ server: this.name, method, url, status }, 'request');
+    this.#options.log?.info({ server: this.name, method, url, status: statusOf(answer) }, 'request');
+  }
+
+  /** HTTP/1.1 only. A request that is for nothing that can be upgraded is answered as if it had not asked for it. */
+  #upgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): void {
+    socket.on('error', () => undefined); // `close` follows
+    socket.setNoDelay(true);
+    const { method = '', url = '', headers, rawHeaders } = request;
+    const body = Buffer.alloc(0);
+    const answer = handle(this.#context(), { method, url, headers, rawHeaders, socket, body });
+    const host = { name: this.name, minor: releaseOf(this.#release).minor };
+    const refusal =
+      answer.kind === 'upgrade' ? startStreams(answer.service, { request, socket, head }, host) : answer;
+    if (refusal !== undefined) {
+      refuse(request, socket, refusal);
+    }
+    const status = refusal === undefined ? 101 : statusOf(refusal);
+    this.#options.log?.info({ server: this.name, method, url, status }, 'upgrade request');
   }
 
   #context(): Context {
@@ -172,56 +185,4 @@ export class SimulatedServer {
     };
     return { served, store, credentials };
   }
-}
-
-/** Reads to the end even what is too large: a client that still writes would not see the answer. */
-async function bodyOf(request: http2.Http2ServerRequest): Promise<Buffer | 'too large'> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= MAX_BODY_BYTES) {
-      chunks.push(chunk);
-    }
-  }
-  return bytes <= MAX_BODY_BYTES ? Buffer.concat(chunks) : 'too large';
-}
-
-function tooLarge(): Answer {
-  const error = new ApiError(
-    413,
-    'RequestEntityTooLarge',
-    `Request entity too large: limit is ${MAX_BODY_BYTES}`,
-  );
-  return json(error.status(), 413);
-}
-
-function send(response: http2.Http2ServerResponse, answer: Answer): void {
-  if (answer.kind === 'whole') {
-    const length = answer.status === 304 ? {} : { 'content-length': Buffer.byteLength(answer.body) };
-    response.writeHead(answer.status, { ...answer.headers, ...length });
-    response.end(answer.body);
-    return;
-  }
-  response.writeHead(200, { 'cache-control': 'no-cache, private', 'content-type': answer.contentType });
-  // HTTP/1.1 only: there Node keeps the headers back until the first event.
-  (response as { flushHeaders?: () => void }).flushHeaders?.();
-  const stop = answer.start({
-    write: (text) => {
-      response.write(text);
-      if (response.writableLength > MAX_UNREAD_BYTES) {
-        cutOff(response);
-      }
-    },
-    end: () => {
-      response.end();
-    },
-  });
-  response.once('close', stop);
-}
-
-/** Ends the stream (HTTP/2) or the connection (HTTP/1.1, where the response has no stream) without an end. */
-function cutOff(response: http2.Http2ServerResponse): void {
-  const stream = response.stream as http2.ServerHttp2Stream | undefined;
-  (stream ?? response.socket).destroy();
 }

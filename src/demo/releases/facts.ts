@@ -16,7 +16,7 @@ v1
   nodes                             Node                              C  no      -    status        20-
   persistentvolumeclaims            PersistentVolumeClaim             N  pvc     -    status        20-
   persistentvolumes                 PersistentVolume                  C  pv      -    status        20-
-  pods                              Pod                               N  po      all  ephemeralcontainers@33,eviction,log,resize@33,status  20-
+  pods                              Pod                               N  po      all  attach,ephemeralcontainers@33,eviction,exec,log,portforward,resize@33,status  20-
   podtemplates                      PodTemplate                       N  -       -    -             20-
   replicationcontrollers            ReplicationController             N  rc      all  scale,status  20-
   resourcequotas                    ResourceQuota                     N  quota   -    status        20-

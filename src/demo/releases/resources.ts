@@ -50,6 +50,12 @@ export function qualifiedName({ group, resource }: { group: string; resource: st
   return group === '' ? resource : `${resource}.${group}`;
 }
 
+const POD_STREAMS = new Map([
+  ['attach', 'PodAttachOptions'],
+  ['exec', 'PodExecOptions'],
+  ['portforward', 'PodPortForwardOptions'],
+]);
+
 /** The subresource of that name, with the kind and verbs Kubernetes gives it. */
 export function subresource(name: string, parentKind: string): Subresource {
   const own = { name, kind: parentKind };
@@ -58,6 +64,10 @@ export function subresource(name: string, parentKind: string): Subresource {
   }
   if (name === 'eviction') {
     return { name, kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] };
+  }
+  const options = POD_STREAMS.get(name);
+  if (options !== undefined) {
+    return { name, kind: options, verbs: ['create', 'get'] };
   }
   if (name === 'log') {
     return { ...own, verbs: ['get'] };

@@ -1,4 +1,6 @@
-// What a handler gives back: data, which server.ts writes to the client. Handlers never see the response object.
+// What a handler gives back: data, which respond.ts writes to the client. Handlers never see the response object.
+
+import type { PodService } from './pod-service.ts';
 
 /** A whole response. */
 export interface WholeAnswer {
@@ -21,7 +23,13 @@ export interface StreamAnswer {
   readonly start: (sink: Sink) => () => void;
 }
 
-export type Answer = WholeAnswer | StreamAnswer;
+/** Leave to upgrade the connection; who did not ask for an upgrade is told to. */
+export interface UpgradeAnswer {
+  readonly kind: 'upgrade';
+  readonly service: PodService;
+}
+
+export type Answer = WholeAnswer | StreamAnswer | UpgradeAnswer;
 
 /** JSON with the headers of everything that must not be cached. */
 export function json(body: unknown, status = 200, contentType = 'application/json'): WholeAnswer {

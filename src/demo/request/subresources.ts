@@ -1,10 +1,12 @@
-// Subresources: status, scale, eviction, log, and those that are another way to update the whole object.
+// Subresources: status, scale, eviction, log, the streams of pods, and those that are another way to update the
+// whole object.
 
 import { type Answer, json } from './answer.ts';
 import { asDraft, type Call, draftOf, parse, placeOf, viewOf } from './call.ts';
-import { methodNotAllowed, typeNotFound } from '../objects/errors.ts';
+import { badRequest, methodNotAllowed, typeNotFound } from '../objects/errors.ts';
 import { type KubeObject, path } from '../objects/objects.ts';
 import { applyPatch } from '../objects/patch.ts';
+import { type PodService, processService } from './pod-service.ts';
 import { inVersion, presentOne } from './present.ts';
 import { type Place, read, remove, update } from '../objects/registry.ts';
 import { patchStored, success } from './rest.ts';
@@ -13,6 +15,9 @@ const OWN_WAYS = new Map<string, (call: Call, name: string) => Answer>([
   ['scale', scale],
   ['eviction', evict],
   ['log', log],
+  ['exec', (call, name) => upgrade(call, name, processService('exec', call.query))],
+  ['attach', (call, name) => upgrade(call, name, processService('attach', call.query))],
+  ['portforward', (call, name) => upgrade(call, name, { kind: 'portforward' })],
 ]);
 
 /** Answers a request for a subresource; throws ApiError. */
@@ -112,4 +117,12 @@ function log(call: Call, name: string): Answer {
       };
     },
   };
+}
+
+function upgrade(call: Call, name: string, service: PodService): Answer {
+  read(placeOf(call), name);
+  if (service.kind === 'exec' && service.command.length === 0) {
+    throw badRequest('you must specify at least 1 command for the container');
+  }
+  return { kind: 'upgrade', service };
 }

@@ -23,6 +23,9 @@ interface Entry {
   reset: boolean;
 }
 
+/** How long a client may take to hang up once it was told goodbye. */
+const FAREWELL_MS = 10_000;
+
 /** Lives as long as its transport; whatever ends it destroys its streams. */
 export class SpdyConnection {
   readonly #transport: Duplex;
@@ -30,6 +33,7 @@ export class SpdyConnection {
   readonly #streams = new Map<number, Entry>();
   readonly #reply = replyWriter();
   #lastId = 0;
+  #farewell: NodeJS.Timeout | undefined;
 
   constructor(transport: Duplex, onStream: (stream: SpdyStream) => void) {
     this.#transport = transport;
@@ -48,6 +52,7 @@ export class SpdyConnection {
     } catch {
       // Broken, or no SPDY: either way there is nobody to tell.
     }
+    clearTimeout(this.#farewell);
     this.#transport.destroy();
     for (const { stream } of this.#streams.values()) {
       stream.destroy();
@@ -61,6 +66,7 @@ export class SpdyConnection {
     }
     if (!this.#transport.writableEnded) {
       this.#transport.end(goAwayFrame(this.#lastId));
+      this.#farewell = setTimeout(() => this.#transport.destroy(), FAREWELL_MS);
     }
   }
 

@@ -10,6 +10,8 @@ export type ClientResponse = ServerResponse | Http2ServerResponse;
 export interface Reply {
   /** Whether the status line has left us; from then on an error can only be shown by `reset`. */
   readonly started: boolean;
+  /** Sends an interim response (RFC 9110 section 15.2) ahead of the final one. */
+  interim(status: number, reason: string, headers: readonly string[]): void;
   /** Sends status and headers now, not with the first body byte; a body that follows in the same turn shares the packet. */
   head(status: number, reason: string, headers: readonly string[]): void;
   /** False: wait for `drained` before the next. */
@@ -37,6 +39,13 @@ class Http1Reply implements Reply {
 
   get started(): boolean {
     return this.#response.headersSent;
+  }
+
+  interim(status: number, reason: string, headers: readonly string[]): void {
+    // Node writes a few of them by name only; until the head is sent the connection is this response's alone.
+    const lines = pairs(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const head = `HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n`;
+    if (!this.#response.headersSent) this.#response.socket?.write(head, 'latin1');
   }
 
   head(status: number, reason: string, headers: readonly string[]): void {
@@ -76,6 +85,11 @@ class Http2Reply implements Reply {
 
   get started(): boolean {
     return this.#stream.headersSent;
+  }
+
+  interim(status: number, _reason: string, headers: readonly string[]): void {
+    if (this.#stream.destroyed || this.#stream.headersSent) return;
+    this.#stream.additionalHeaders({ ':status': status, ...grouped(headers) });
   }
 
   head(status: number, _reason: string, headers: readonly string[]): void {

@@ -63,9 +63,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onHeaders(status: number, raw: Buffer[], resume: () => void, reason: string): boolean {
-    if (status < 200) return true;
-    this.#resume = resume;
     const headers = raw.map((item) => item.toString('latin1'));
+    if (status < 200) {
+      this.#options.reply.interim(status, reason, filterResponse(headers));
+      return true;
+    }
+    this.#resume = resume;
     if (isDoubtful(status, this.#options.isResource, headerValue(headers, 'content-length'))) {
       this.#held = { status, reason, headers, chunks: [], bytes: 0 };
       return true;

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { parseRequestInfo } from '../../../src/core/request-info.ts';
-import { missingDocument, route, type RouteContext } from '../../../src/core/route.ts';
+import { capablePeers, missingDocument, route, type RouteContext } from '../../../src/core/route.ts';
 import { EMPTY_SNAPSHOT, type RoutingSnapshot } from '../../../src/core/snapshot.ts';
 import { documentOf, resource, snapshotOf, subresource, version, view } from './builders.ts';
 
@@ -247,6 +247,20 @@ describe('a type that nobody serves', () => {
     [EMPTY_SNAPSHOT, 'INCOMPLETE'],
   ])('a missing document is 404 only when nobody could have it, case %#', (snapshot, code) => {
     expect(missingDocument(snapshot)).toEqual({ code });
+  });
+});
+
+describe('capablePeers', () => {
+  it.each<[RoutingSnapshot, string, string]>([
+    [BOTH, 'GET /api/v1/pods', 'new old older'],
+    [NEW_DOWN, 'PATCH /api/v1/namespaces/n/pods/p/resize', 'new'],
+    [BOTH, 'GET /apis/ext/v1/anything', 'old older'],
+    [BOTH, 'GET /apis/x/v1/things', ''],
+    [NEW_DOWN, 'GET /version', 'new old'],
+  ])('names who can, up or not, case %#', (snapshot, request, want) => {
+    const parsed = parseRequestInfo(...(request.split(' ') as [string, string]));
+    const positions = parsed.ok ? capablePeers(snapshot, parsed.info) : [];
+    expect(positions.map((p) => snapshot.peers[p]!.name).join(' ')).toBe(want);
   });
 });
 

@@ -98,7 +98,7 @@ describe('FileWatcher', () => {
   });
 
   it('sees a change that leaves size and time as they were', async () => {
-    const long = new Date(Date.now() - 3_600_000);
+    const long = new Date('2020-01-01T00:00:00Z');
     utimesSync(at('a'), long, long);
     watcher.watch([at('a'), canary]);
     await looked();
@@ -145,6 +145,14 @@ describe('FileWatcher', () => {
     }
   });
 
+  it('tells of several in one call', async () => {
+    watcher.watch([at('a'), at('b'), canary]);
+    await looked(); // a round has just ended
+    renameSync(at('a'), at('b'));
+    await called(1);
+    expect(calls.flat().sort()).toEqual([at('a'), at('b')]);
+  });
+
   it('calls again when the other half of what was written arrives', async () => {
     watcher.watch([at('a')]);
     writeFileSync(at('a'), 'half');
@@ -164,7 +172,7 @@ describe('FileWatcher', () => {
     expect(calls).toEqual([]);
   });
 
-  it('tells of several at once, and of none that it was told to forget', async () => {
+  it('says nothing of a file that it was told to forget, and whether one is new', async () => {
     writeFileSync(at('b'), 'b');
     expect(watcher.watch([at('a'), at('b'), canary])).toBe(true);
     expect(watcher.watch([at('a'), canary])).toBe(false);
