@@ -46,7 +46,6 @@ export async function startApp(config: Config, version: string): Promise<App> {
   let leaving = false;
   const condition = () => ({ snapshot: cell.current(), leaving });
 
-  const peers = new PeerDirectory(config);
   const state = new Refresher(
     {
       openPeer: (peer) => openPeerClient(peer, control()),
@@ -59,6 +58,9 @@ export async function startApp(config: Config, version: string): Promise<App> {
     },
     cell,
   );
+  const peers = new PeerDirectory(config, (address) => {
+    state.closedConnection(address);
+  });
   const sources: CombinedPeerSource = openSources(config, log, {
     candidates: () => candidatesOf(sources.peers, cell.current().peers),
     open: (peer) => createPool(peer, own.frontProxy, { ...config, maxConnections: 4 }),

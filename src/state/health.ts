@@ -8,20 +8,22 @@ export interface Health {
   readonly failures: number;
 }
 
-/** What a probe, a fetch or a refused connection says of a peer. */
-export type Signal = 'ok' | 'failed' | 'refused' | 'untrusted';
+/** What a probe, a fetch or a connection says of a peer. `closed`: it ended a connection that was to be kept. */
+export type Signal = 'ok' | 'failed' | 'closed' | 'refused' | 'untrusted';
 
 export const UNKNOWN_HEALTH: Health = { state: 'unknown', failures: 0 };
 
 /**
  * The state after a signal. One success makes ready; a refusal makes unreachable and a wrong certificate
- * misconfigured at once; other failures count, and only `threshold` in a row take a ready peer out: marking a
+ * misconfigured at once; a closed connection only makes it suspect; other failures count, and only `threshold` in a row take a ready peer out: marking a
  * server unavailable is a big deal (k/k#75217). A peer that is not ready needs no proof that it is not.
  */
 export function nextHealth(health: Health, signal: Signal, threshold: number): Health {
   switch (signal) {
     case 'ok':
       return { state: 'ready', failures: 0 };
+    case 'closed':
+      return health.state === 'ready' ? { state: 'ready', failures: Math.max(1, health.failures) } : health;
     case 'refused':
       return { state: 'unreachable', failures: 0 };
     case 'untrusted':

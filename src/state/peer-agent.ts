@@ -121,6 +121,15 @@ export class PeerAgent {
     void this.#probes.nudge();
   }
 
+  /**
+   * It ended a connection by itself. A server that shuts down closes its idle connections first, and a write that
+   * crosses such a close cannot be repeated: others go first until it has shown that it is well.
+   */
+  closedConnection(): void {
+    this.#signal('closed', 'closed a connection');
+    void this.#probes.nudge();
+  }
+
   async #probe(): Promise<number> {
     try {
       await this.#client.probe();
@@ -149,9 +158,9 @@ export class PeerAgent {
   }
 
   #take(raw: PeerDiscovery): void {
-    const full = raw === this.#raw ? this.#full : undefined;
+    const known = this.#raw !== undefined && sameContent(raw, this.#raw);
     this.#raw = raw;
-    this.#show(full ?? raw);
+    this.#show(known && this.#full ? this.#full : raw);
     this.#mayBeAnother = false;
     this.#changed();
   }
@@ -267,9 +276,13 @@ export class PeerAgent {
   }
 }
 
-/** Lists read again mostly say the same: then there is nothing to publish. */
+/** What is read from the beginning, over new connections or list by list, mostly says the same: nothing to publish. */
 function sameContent(a: PeerDiscovery, b: PeerDiscovery): boolean {
-  return a.document === b.document || JSON.stringify(a.document) === JSON.stringify(b.document);
+  return a === b || contentOf(a) === contentOf(b);
+}
+
+function contentOf({ document, version, openApi }: PeerDiscovery): string {
+  return JSON.stringify([document, version, [...openApi]]);
 }
 
 function signalOf(error: unknown): Signal {

@@ -101,6 +101,12 @@ export class Refresher implements StateRequests {
     this.#named(peer)?.refused();
   }
 
+  /** The peer at this address (HOST:PORT) ended a connection by itself. */
+  closedConnection(address: string): void {
+    const agent = this.#agents.get(address);
+    if (agent?.view().suspect === false) agent.closedConnection();
+  }
+
   outdated(peer: string): void {
     void this.#named(peer)?.refresh();
   }

@@ -1,9 +1,9 @@
 // Further attempts (behaviour 7): who has not processed a request does not end it; who may have, does, unless it is
 // a GET. Each peer of a pair is met first by some caller, so both orders are tried.
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, h1 } from '../support/client.ts';
-import { type Behaviour, type FakePeer, notFound, sendStatus } from '../support/peer.ts';
+import { answerOk, type Behaviour, type FakePeer, notFound, sendStatus } from '../support/peer.ts';
 import { callerOf, type RunningProxy, useStage } from '../support/stage.ts';
 import { until } from '../support/until.ts';
 
@@ -19,7 +19,7 @@ let proxy: RunningProxy;
 /** Headers of a caller who meets `first` first. */
 let caller: string[];
 
-beforeEach(async () => {
+beforeAll(async () => {
   [first, second] = await Promise.all([
     stage.peer({ name: 'first', version: '1.36', serves: SERVES }),
     stage.peer({ name: 'second', version: '1.34', serves: SERVES }),
@@ -30,6 +30,15 @@ beforeEach(async () => {
     ['--peer-probe-interval', '1h', '--peer-discovery-interval', '1h'],
   );
   caller = await callerOf(proxy, first, PODS);
+});
+
+beforeEach(async () => {
+  for (const peer of [first, second]) {
+    peer.behaviour = answerOk;
+    peer.serves = SERVES;
+    await peer.start();
+  }
+  await proxy.settled();
   first.forget();
   second.forget();
 });
@@ -236,6 +245,24 @@ describe.each(NOT_PROCESSED)('a peer that answers %s', (_, behaviour) => {
     expect((await h1(proxy, PODS, { method: 'POST', headers, body })).status).toBe(201);
     for (const request of second.clients) expect((await request.body).length).toBe(body.length);
   });
+});
+
+it('an early 413 ends the upload, whoever sends it, and nothing of it is left (G7)', async () => {
+  first.behaviour = (_, response) => {
+    sendStatus(response, { code: 413, reason: 'RequestEntityTooLarge', message: 'limit is 3145728' });
+  };
+  const h2 = stage.h2(proxy);
+  const asking = { method: 'POST', headers: caller, body: 'x'.repeat(8_000_000) };
+  for (let i = 0; i < 5; i++) {
+    for (const answer of await Promise.all([h2.ask(PODS, asking), h1(proxy, PODS, asking)])) {
+      expect(answer.status).toBe(413);
+      expect(answer.json).toMatchObject({ reason: 'RequestEntityTooLarge' });
+    }
+  }
+  first.behaviour = answerOk;
+  // The same connection has room for another upload.
+  expect((await h2.ask(PODS, asking)).status).toBe(201);
+  expect(second.clients).toEqual([]);
 });
 
 it('a missing type makes the view of that peer anew', async () => {

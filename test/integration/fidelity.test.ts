@@ -53,13 +53,16 @@ afterAll(async () => {
   await peer.close();
 });
 
-/** Sorted `name: value` lines of what is end to end. HTTP/2 has no case, and the length is written anew by each hop. */
+/**
+ * Sorted `name: value` lines of what is end to end. HTTP/2 has no case, and the length is written anew by each hop,
+ * where none and 0 mean the same (RFC 9110 section 8.6).
+ */
 function lines(fields: Fields, dropped: readonly string[], lowerCase: boolean): string[] {
   const out: string[] = [];
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i]!;
     const lower = name.toLowerCase();
-    if (dropped.includes(lower)) continue;
+    if (dropped.includes(lower) || (lower === 'content-length' && fields[i + 1] === '0')) continue;
     out.push(`${lowerCase || lower === 'content-length' ? lower : name}: ${fields[i + 1]!}`);
   }
   return out.sort();

@@ -2,6 +2,7 @@
 // other before there is a tunnel.
 
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isRefusal } from '../../src/edge/upstream/control-request.ts';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
@@ -283,7 +284,11 @@ describe('a client that leaves', () => {
 
   it.each(ways)('and %s while the peer is being awaited takes that connection with it', async (_, leave) => {
     const peer = await openPeer();
-    const { proxy, client } = await openProxy({ ports: [peer.port, peer.port] });
+    const before = (socket: Socket) => {
+      socket.allowHalfOpen = true; // whatever the server says: before an answer there are no halves
+      return Promise.resolve();
+    };
+    const { proxy, client } = await openProxy({ ports: [peer.port, peer.port], before });
     client.write(upgradeRequest(PATH));
     const connection = await peer.connection(0);
     await connection.readHead();

@@ -3,6 +3,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
 import type { RawConnection } from '../support/raw-connection.ts';
@@ -14,6 +16,8 @@ const MIB = 1_048_576;
 const PATH = '/api/v1/namespaces/default/pods/p/attach';
 // "at once" in the rows below: the limit that a client or a peer that has left is noticed in.
 const SOON_MS = 100;
+setFlagsFromString('--expose_gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 const cleanup: (() => Promise<void>)[] = [];
 
 beforeAll(testPki); // making keys takes seconds on a busy machine
@@ -135,6 +139,7 @@ describe('amounts', () => {
     reader.socket.resume();
     await Promise.all([pushed.done, once(reader.socket, 'end')]);
     expect(read).toBe(total * MIB);
+    expect(memory() - before).toBeLessThan(32 * MIB);
   });
 
   /** Writes so many MiB at the pace of the connection. */
@@ -152,9 +157,11 @@ describe('amounts', () => {
     return state;
   }
 
+  /** What is in use and cannot be collected, in bytes. */
   function memory(): number {
-    const { heapUsed, arrayBuffers, external } = process.memoryUsage();
-    return heapUsed + external + arrayBuffers;
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
   }
 });
 

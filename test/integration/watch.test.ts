@@ -107,7 +107,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   ])('a peer that breaks off in mid-body (%s) breaks the stream visibly', async (_, headers) => {
     const { peer, proxy } = await onePeer();
     let breakOff = (): void => undefined;
-    peer.behaviour = (request, response, socket) => {
+    peer.behaviour = (_request, response, socket) => {
       response.writeHead(200, headers);
       response.write(EVENT);
       breakOff = () => void socket.destroy();

@@ -2,8 +2,13 @@
 // client, whose raw header lists are used. One connection each, kept as long as the other end keeps it.
 
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect as connectH2, type IncomingHttpHeaders } from 'node:http2';
-import { type ExactResponse, type Fields, readResponse, writeMessage } from './exact-messages.ts';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectH2,
+  type IncomingHttpHeaders,
+} from 'node:http2';
+import { type ExactResponse, type Fields, readResponse, valuesIn, writeMessage } from './exact-messages.ts';
 import { connectRaw } from './raw-client.ts';
 import type { RawConnection } from './raw-connection.ts';
 
@@ -30,6 +35,22 @@ export interface ExactTarget {
   readonly key?: string;
 }
 
+// An answer that does not come is a finding, and shall not cost the rest of the table its turn.
+const PATIENCE_MS = 10_000;
+const MOST_HEADERS = 4 * 1_048_576;
+
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`no whole answer within ${PATIENCE_MS} ms`));
+    }, PATIENCE_MS);
+  });
+  return Promise.race([answer, late]).finally(() => {
+    clearTimeout(timer);
+  });
+}
+
 /** HTTP/1.1. */
 export class ExactH1Client implements ExactClient {
   readonly #target: ExactTarget;
@@ -44,8 +65,8 @@ export class ExactH1Client implements ExactClient {
     connection.write(
       writeMessage(`${method} ${target} HTTP/1.1`, ['Host', 'localhost', ...headers], body, { framing }),
     );
-    const response = await readResponse(connection, method);
-    if (connection.socket.destroyed || connection.socket.readableEnded) this.#connection = undefined;
+    const response = await inTime(readResponse(connection, method));
+    if (valuesIn(response.headers, 'connection').includes('close')) this.close();
     return response;
   }
 
@@ -57,58 +78,74 @@ export class ExactH1Client implements ExactClient {
     const { port, ...options } = this.#target;
     const kept = this.#connection;
     if (kept !== undefined && !kept.socket.destroyed && !kept.socket.readableEnded) return kept;
+    kept?.socket.destroy();
     return (this.#connection = await connectRaw(port, options));
   }
 }
 
 /** HTTP/2. Names come in lower case, and there is no reason. */
 export class ExactH2Client implements ExactClient {
-  readonly #session: ClientHttp2Session;
+  readonly #target: ExactTarget;
+  #session: ClientHttp2Session | undefined;
 
-  constructor({ port, ...options }: ExactTarget) {
-    // Go's servers and Node's allow a header block of 1 MiB and more; the client's own limit is for what it receives.
-    const settings = { maxHeaderListSize: 4 * 1_048_576 };
-    this.#session = connectH2(`https://127.0.0.1:${port}`, {
-      ...options,
-      settings,
-      maxSendHeaderBlockLength: 4 * 1_048_576,
-    });
-    this.#session.on('error', () => undefined);
+  constructor(target: ExactTarget) {
+    this.#target = target;
   }
 
-  async ask(asking: ExactAsking): Promise<ExactResponse> {
-    const { body } = asking;
-    const stream = this.#session.request(fieldsOf(asking), { endStream: body === undefined });
-    const informational: { status: number; headers: Fields }[] = [];
-    const chunks: Buffer[] = [];
-    let trailers: Fields = [];
-    stream.on('headers', (head: IncomingHttpHeaders, _: number, raw: Fields) => {
-      informational.push({ status: Number(head[':status']), headers: withoutPseudo(raw) });
-    });
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    stream.on('trailers', (_: IncomingHttpHeaders, __: number, raw: Fields) => (trailers = raw));
-    const closed = once(stream, 'close');
-    const responded = once(stream, 'response') as Promise<[IncomingHttpHeaders, number, Fields]>;
-    if (body !== undefined) stream.end(body);
-    const [head, , raw] = await responded;
-    await closed;
-    if (stream.rstCode !== 0) throw new Error(`the stream was broken: ${stream.rstCode}`);
-    return {
-      informational,
-      status: Number(head[':status']),
-      reason: '',
-      headers: withoutPseudo(raw),
-      body: Buffer.concat(chunks),
-      trailers,
-    };
+  ask(asking: ExactAsking): Promise<ExactResponse> {
+    const stream = this.#open().request(fieldsOf(asking), { endStream: asking.body === undefined });
+    return inTime(answerOn(stream, asking.body));
   }
 
   close(): void {
-    this.#session.destroy();
+    this.#session?.destroy();
+  }
+
+  #open(): ClientHttp2Session {
+    const kept = this.#session;
+    if (kept !== undefined && !kept.destroyed && !kept.closed) return kept;
+    const { port, ...options } = this.#target;
+    // Servers allow 1 MiB of headers and more; the setting is the client's own limit, for what it receives.
+    const settings = { maxHeaderListSize: MOST_HEADERS };
+    const limits = { settings, maxSendHeaderBlockLength: MOST_HEADERS };
+    const session = connectH2(`https://127.0.0.1:${port}`, { ...options, ...limits });
+    session.on('error', () => undefined);
+    return (this.#session = session);
   }
 }
 
-function fieldsOf({ method, target, headers, body, framing }: ExactAsking): Record<string, string | string[]> {
+async function answerOn(stream: ClientHttp2Stream, body: Buffer | undefined): Promise<ExactResponse> {
+  const informational: { status: number; headers: Fields }[] = [];
+  const chunks: Buffer[] = [];
+  let trailers: Fields = [];
+  stream.on('headers', (head: IncomingHttpHeaders, _: number, raw: Fields) => {
+    informational.push({ status: Number(head[':status']), headers: withoutPseudo(raw) });
+  });
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  stream.on('trailers', (_: IncomingHttpHeaders, __: number, raw: Fields) => (trailers = raw));
+  const closed = once(stream, 'close');
+  const responded = once(stream, 'response') as Promise<[IncomingHttpHeaders, number, Fields]>;
+  if (body !== undefined) stream.end(body);
+  const [head, , raw] = await responded;
+  await closed;
+  if (stream.rstCode !== 0) throw new Error(`the stream was broken: ${stream.rstCode}`);
+  return {
+    informational,
+    status: Number(head[':status']),
+    reason: '',
+    headers: withoutPseudo(raw),
+    body: Buffer.concat(chunks),
+    trailers,
+  };
+}
+
+function fieldsOf({
+  method,
+  target,
+  headers,
+  body,
+  framing,
+}: ExactAsking): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = { ':method': method, ':path': target };
   const length = body !== undefined && framing !== 'chunked' ? ['Content-Length', String(body.length)] : [];
   const all = [...headers, ...length];

@@ -79,7 +79,9 @@ function bytesOf(answer: ExactAnswer, method: string): Buffer {
   // A response that has no body may still say how long it would be: that stands among its headers.
   const bodiless = method === 'HEAD' || /^(204|304)/.test(statusLine);
   const body = bodiless ? undefined : (answer.body ?? Buffer.alloc(0));
-  const message = writeMessage(`HTTP/1.1 ${statusLine}`, headers, body, { framing, trailers });
+  const closing = bodiless && framing === 'close' ? ['Connection', 'close'] : [];
+  const fields = [...headers, ...closing];
+  const message = writeMessage(`HTTP/1.1 ${statusLine}`, fields, body, { framing, trailers });
   return Buffer.concat([Buffer.from(before, 'latin1'), message]);
 }
 

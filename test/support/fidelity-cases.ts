@@ -31,6 +31,9 @@ function noise(length: number): Buffer {
   return out.subarray(0, length);
 }
 
+// Long, and below 64 KiB on the wire, the most that HTTP/2 implementations take for one field.
+const LONG = 'v'.repeat(60_000);
+
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
 const TARGETS: readonly string[] = [
@@ -57,7 +60,7 @@ const TARGETS: readonly string[] = [
   `/api/v1/namespaces/n/services/s/proxy/${latin1('ä/€/𝄞')}`,
   '/api/v1/namespaces/n/services/s/proxy/\xff\xfe\x80',
   `/api/v1/namespaces/n/configmaps/a?labelSelector=${latin1('ü=ö')}`,
-  '/api/v1/namespaces/n%2Fx/pods',
+  '/api/v1/namespaces/n%2Fpods',
   '/api/v1/namespaces/n/pods/a%20b+c',
   '/api/v1/namespaces/n/pods/%41%5c%7e',
   "/api/v1/namespaces/n/pods/!$&'()*,=:@~-._",
@@ -118,7 +121,7 @@ const REQUEST_HEADERS: readonly Fields[] = [
   ['User-Agent', 'kubectl/v1.36.0 (linux/amd64) kubernetes/abcdef'],
   ['X-Latin', latin1('ä€') + '\xff', 'X-Empty', '', 'X-Tab', 'a\tb'],
   ['X-Many', '1', 'X-Many', '2', 'x-many', '3', 'X-MANY', ''],
-  ['X-Long', 'v'.repeat(100_000)],
+  ['X-Long', LONG],
   Array.from({ length: 300 }, (_, i) => [`X-Number-${i}`, String(i)]).flat(),
   Array.from({ length: 300 }, (_, i) => ['Impersonate-Group', `group-${i}`]).flat(),
   ['If-Match', '"a", "b"', 'If-None-Match', 'W/"c"', 'Range', 'bytes=0-1'],
@@ -191,7 +194,15 @@ const status = (code: number, reason: string): Buffer =>
   );
 
 const STATUS_LINES = [
-  ...['200 OK', '201 Created', '202 Accepted', '203 ', '204 No Content', '206 Partial Content', '226 IM Used'],
+  ...[
+    '200 OK',
+    '201 Created',
+    '202 Accepted',
+    '203 ',
+    '204 No Content',
+    '206 Partial Content',
+    '226 IM Used',
+  ],
   ...['300 Many', '301 Moved', '302 Found', '303 See', '304 Not Modified', '307 Temporary', '308 Permanent'],
   ...['400 Bad Request', '401 Unauthorized', '402 Pay', '403 Forbidden', '404 Not Found', '405 Not Allowed'],
   ...['406 Not Acceptable', '407 Proxy', '408 Timeout', '409 Conflict', '410 Gone', '411 Length', '412 Pre'],
@@ -228,15 +239,22 @@ const ANSWERS: readonly ExactAnswer[] = [
   { ...OK, headers: [...DATE, 'Set-Cookie', 'a=b', 'Set-Cookie', 'c=d, e', 'X', '1', 'Y', '2', 'X', '3'] },
   { ...OK, headers: [...DATE, 'WWW-Authenticate', 'Basic a="b"', 'WWW-Authenticate', 'Bearer'] },
   { ...OK, headers: [...DATE, 'X-Latin', latin1('ä€') + '\xff', 'X-Empty', '', 'Vary', '*', 'Server', ''] },
-  { ...OK, headers: [...DATE, 'X-Long', 'v'.repeat(100_000)] },
+  { ...OK, headers: [...DATE, 'X-Long', LONG] },
   { ...OK, headers: [...DATE, ...Array.from({ length: 300 }, (_, i) => [`X-${i}`, String(i)]).flat()] },
   { ...OK, headers: [] },
   { ...OK, headers: [...DATE, 'Content-Encoding', 'gzip'], body: gzipSync(noise(300_000)) },
   { ...OK, headers: [...DATE, 'Content-Encoding', 'br'], body: noise(100) },
   { ...OK, headers: [...DATE, 'Content-Type', 'text/html'], body: Buffer.from('<a href="/x">y</a>') },
-  { ...OK, headers: [...DATE, 'Content-Type', 'text/plain;charset=latin1'], body: Buffer.from([0xe4, 0, 255]) },
+  {
+    ...OK,
+    headers: [...DATE, 'Content-Type', 'text/plain;charset=latin1'],
+    body: Buffer.from([0xe4, 0, 255]),
+  },
   { ...OK, headers: [...DATE, 'Access-Control-Allow-Origin', '*', 'Alt-Svc', 'h3=":1"', 'Via', '1.1 z'] },
-  { ...OK, headers: [...DATE, 'Etag', 'W/"x"', 'Cache-Control', 'no-cache, private', 'Age', '0', 'ETag', '"y"'] },
+  {
+    ...OK,
+    headers: [...DATE, 'Etag', 'W/"x"', 'Cache-Control', 'no-cache, private', 'Age', '0', 'ETag', '"y"'],
+  },
   { ...OK, headers: [...DATE, 'X-Kubernetes-Pf-Flowschema-Uid', 'u', 'Audit-Id', '1', 'Audit-Id', '2'] },
   { ...OK, body: Buffer.alloc(0) },
   { ...OK, body: Buffer.alloc(0), framing: 'chunked' },

@@ -46,11 +46,13 @@ export interface PeerRequest {
 /** Answers, or does not. */
 export type Behaviour = (request: PeerRequest, response: ServerResponse, socket: TLSSocket) => void;
 
-/** Answers 200 with a JSON object that names the peer. */
+/** Reads the request to its end, then answers 200 (201 to a POST) with a JSON object. */
 export const answerOk: Behaviour = (request, response) => {
-  const status = request.method === 'POST' ? 201 : 200;
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ kind: 'Echo', target: request.target }));
+  void request.body.then(() => {
+    const status = request.method === 'POST' ? 201 : 200;
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ kind: 'Echo', target: request.target }));
+  });
 };
 
 export class FakePeer {
@@ -93,8 +95,9 @@ export class FakePeer {
     this.requests = [];
   }
 
-  /** Listens, on the same port as before if it listened before. */
+  /** Listens, on the same port as before if it listened before. Nothing happens where it does so already. */
   async start(): Promise<void> {
+    if (this.#server !== undefined) return;
     const { cert, key } = this.#certificate;
     const limits = { maxHeaderSize: 4 * 1_048_576, keepAliveTimeout: 120_000 };
     const server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false, ...limits });

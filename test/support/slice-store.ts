@@ -47,6 +47,7 @@ export class SliceStore {
   readonly watches = new Set<OpenWatch>();
   #version = 100;
   #oldest = 0;
+  #silent = false;
   readonly #objects = new Map<string, Stored>();
   #history: Stored[] = [];
 
@@ -68,6 +69,13 @@ export class SliceStore {
       response.write(`${JSON.stringify({ type: 'BOOKMARK', object: { kind, apiVersion, metadata } })}\n`);
     }
     return String(this.#version);
+  }
+
+  /** Does `changes` without telling the open watches, as if they had ended before. */
+  silently(changes: () => void): void {
+    this.#silent = true;
+    changes();
+    this.#silent = false;
   }
 
   /** What happened until now cannot be watched any more (compaction). */
@@ -122,6 +130,7 @@ export class SliceStore {
     if (stored.type === 'DELETED') this.#objects.delete(key);
     else this.#objects.set(key, stored);
     this.#history.push(stored);
+    if (this.#silent) return;
     for (const watch of this.watches)
       if (watch.kind === stored.kind) watch.response.write(eventOf(stored, watch));
   }

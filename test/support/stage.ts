@@ -55,7 +55,7 @@ export interface Stage {
 export const QUICK = [
   ...['--log-level', 'error', '--access-log', 'none'],
   ...['--peer-discovery-interval', '200ms', '--peer-discovery-timeout', '2s'],
-  ...['--peer-probe-interval', '50ms', '--peer-probe-timeout', '500ms'],
+  ...['--peer-probe-interval', '50ms', '--peer-probe-timeout', '5s'],
 ];
 
 /** Registers the hooks of a file; use it once, at the top of a describe or of the file. */

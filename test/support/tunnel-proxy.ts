@@ -63,8 +63,8 @@ export async function openTunnelProxy(options: TunnelProxyOptions): Promise<Tunn
     const tunnel = new Tunnel(
       {
         endpointOf: (peer) => endpoints.find(({ name, port }) => name === peer.name && port !== 0),
-        connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-        requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
+        connectTimeoutMs: options.connectTimeoutMs ?? 15_000,
+        requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
       },
       {
         method: request.method ?? '',
@@ -116,18 +116,9 @@ export async function openTunnelProxy(options: TunnelProxyOptions): Promise<Tunn
   };
 }
 
-function asSnapshotPeer({ name, host, port, serverName }: PeerEndpoint): SnapshotPeer {
-  const state = { state: 'ready', ready: true, suspect: false } as const;
-  return {
-    name,
-    host,
-    port,
-    serverName,
-    ...state,
-    seed: 0,
-    gitVersion: 'v1.34.0',
-    read: true,
-  } as SnapshotPeer;
+/** As much of a peer as a tunnel hands on. */
+function asSnapshotPeer({ name, serverName }: PeerEndpoint): SnapshotPeer {
+  return { name, serverName } as SnapshotPeer;
 }
 
 function passedOn(raw: readonly string[], peer: SnapshotPeer): string[] {

@@ -83,7 +83,7 @@ function noFiles(args: readonly string[], around: Surroundings): number {
   return complain(around, `cat: ${args.join(' ')}: No such file or directory`, 1);
 }
 
-async function sleep([seconds = ''], around: Surroundings): Promise<number> {
+async function sleep([seconds = '']: readonly string[], around: Surroundings): Promise<number> {
   if (!/^\d+(\.\d+)?$/.test(seconds)) {
     return complain(around, `sleep: invalid time interval '${seconds}'`, 1);
   }

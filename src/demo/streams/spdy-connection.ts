@@ -46,10 +46,10 @@ export class SpdyConnection {
   /** Reads until the connection is over; never throws. */
   async run(): Promise<void> {
     try {
-      for await (const frame of readFrames(this.#transport as AsyncIterable<Buffer>)) {
+      for await (const frame of readFrames(this.#transport as AsyncIterable<Buffer>)) {console.error(frame);
         await this.#take(frame);
       }
-    } catch {
+    } catch (e) { console.error(e);
       // Broken, or no SPDY: either way there is nobody to tell.
     }
     clearTimeout(this.#farewell);

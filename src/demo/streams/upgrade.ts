@@ -38,7 +38,8 @@ const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Takes the connection over and starts the streams, or returns why not; then the connection is the caller's. */
 export function startStreams(service: PodService, upgrade: Upgrade, host: Host): Answer | undefined {
   const kind = service.kind === 'portforward' ? 'portforward' : 'process';
-  switch (upgrade.request.headers.upgrade?.toLowerCase()) {
+  const wanted = upgrade.request.headers.upgrade ?? '';
+  switch (wanted.toLowerCase()) {
     case 'spdy/3.1':
       return startSpdy(service, upgrade, host, SPDY_PROTOCOLS[kind]);
     case 'websocket':
@@ -49,7 +50,7 @@ export function startStreams(service: PodService, upgrade: Upgrade, host: Host):
         WEBSOCKET_PROTOCOLS[host.minor < 31 ? 'old' : 'since31'][kind],
       );
     default:
-      return text(`unable to upgrade: unknown protocol in request: ${upgrade.request.headers.upgrade}`, 400);
+      return text(`unable to upgrade: unknown protocol in request: ${wanted}`, 400);
   }
 }
 

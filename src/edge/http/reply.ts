@@ -76,8 +76,12 @@ class Http1Reply implements Reply {
   }
 }
 
+// Node ends these at once, and a length that is not met would be a broken stream.
+const WITHOUT_LENGTH = new Set([204, 205]);
+
 class Http2Reply implements Reply {
   readonly #stream: ServerHttp2Stream;
+  #trailers: readonly string[] = [];
 
   constructor(stream: ServerHttp2Stream) {
     this.#stream = stream;
@@ -94,20 +98,25 @@ class Http2Reply implements Reply {
 
   head(status: number, _reason: string, headers: readonly string[]): void {
     if (this.#stream.destroyed) return;
-    this.#stream.respond({ ':status': status, ...grouped(headers) }, { sendDate: false } as object);
+    const fields = grouped(headers);
+    if (WITHOUT_LENGTH.has(status)) delete fields['content-length'];
+    // Only a body without a length can have trailers behind it: that is how the peer frames it, too.
+    const waitForTrailers = fields['content-length'] === undefined;
+    if (waitForTrailers) {
+      this.#stream.once('wantTrailers', () => {
+        if (!this.#stream.destroyed) this.#stream.sendTrailers(grouped(this.#trailers));
+      });
+    }
+    this.#stream.respond({ ':status': status, ...fields }, { sendDate: false, waitForTrailers } as object);
   }
 
   write(chunk: Uint8Array): boolean {
-    return this.#stream.destroyed || this.#stream.write(chunk);
+    return this.#stream.destroyed || this.#stream.writableEnded || this.#stream.write(chunk);
   }
 
   end(trailers: readonly string[]): void {
     if (this.#stream.destroyed) return;
-    if (trailers.length > 0) {
-      this.#stream.once('wantTrailers', () => {
-        this.#stream.sendTrailers(grouped(trailers));
-      });
-    }
+    this.#trailers = trailers;
     this.#stream.end();
   }
 
@@ -135,7 +144,8 @@ function grouped(flat: readonly string[]): Record<string, string | string[]> {
     const value = flat[i + 1] ?? '';
     const before = out[name];
     if (before === undefined) out[name] = value;
-    else out[name] = typeof before === 'string' ? [before, value] : [...before, value];
+    else if (typeof before === 'string') out[name] = [before, value];
+    else before.push(value); // not a new list each time: a megabyte of one name would take minutes
   }
   return out;
 }

@@ -92,16 +92,16 @@ export class ListWatch {
 
   async #run(): Promise<void> {
     while (!this.#isStopped()) {
-      const peer = this.#choose();
-      if (peer === undefined) await this.#rest();
-      else await this.#attempt(peer);
+      const candidate = this.#choose();
+      if (candidate === undefined) await this.#rest();
+      else await this.#attempt(candidate);
     }
   }
 
   /** The first ready one of those that have not failed just now; undefined when all have. */
-  #choose(): Peer | undefined {
-    const left = this.#deps.candidates().filter(({ peer }) => !this.#tried.has(addressOf(peer)));
-    return (left.find(({ ready }) => ready) ?? left[0])?.peer;
+  #choose(): Candidate | undefined {
+    const left = this.#deps.candidates().filter((candidate) => !this.#tried.has(toAddress(candidate)));
+    return left.find(isReady) ?? left[0];
   }
 
   /** Waits, less long if a peer becomes ready meanwhile. */
@@ -120,11 +120,11 @@ export class ListWatch {
     this.#pause = undefined;
   }
 
-  async #attempt(peer: Peer): Promise<void> {
+  async #attempt(candidate: Candidate): Promise<void> {
     this.#watchingSince = Infinity;
     let failure: unknown;
     try {
-      await this.#follow(peer);
+      await this.#follow(candidate);
     } catch (error) {
       failure = error;
     }
@@ -132,14 +132,15 @@ export class ListWatch {
     if (performance.now() - this.#watchingSince >= LONG_ENOUGH_MS) this.#forgiveAll();
     else failure ??= new Error('the watch ended too soon');
     if (this.#left) await this.#close();
-    else if (failure !== undefined) await this.#failed(peer, failure);
+    else if (failure !== undefined) await this.#failed(candidate.peer, failure);
     this.#left = false;
   }
 
   /** One watch, after a list where there is nothing to go on from. */
-  async #follow(peer: Peer): Promise<void> {
+  async #follow(candidate: Candidate): Promise<void> {
+    const { peer } = candidate;
     const address = addressOf(peer);
-    const held = await this.#connect(peer, address);
+    const held = await this.#connect(candidate, address);
     if (this.#place?.address !== address) {
       this.#place = undefined;
       const { place, objects } = await listObjects(held, this.#collection);
@@ -157,14 +158,14 @@ export class ListWatch {
     for await (const event of watchObjects(held, this.#collection, this.#place, seconds)) this.#take(event);
   }
 
-  async #connect(peer: Peer, address: string): Promise<Held> {
+  async #connect({ peer, ready }: Candidate, address: string): Promise<Held> {
     if (this.#held?.address !== address) await this.#close();
     if (this.#isStopped()) throw new Error('stopped');
     return (this.#held ??= {
       pool: this.#deps.open(peer),
       headers: this.#deps.headers(peer),
       address,
-      health: 'unknown',
+      health: ready ? 'ready' : 'unknown',
       overdueAt: Infinity,
     });
   }

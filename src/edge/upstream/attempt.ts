@@ -39,12 +39,16 @@ interface Held {
   bytes: number;
 }
 
+// What may stand in a status line; undici reads it as UTF-8, and what is not cannot be told any more.
+const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
+
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #options: AttemptOptions;
   #abort: ((error: Error) => void) | undefined;
   #aborted = false;
   #resume: (() => void) | undefined;
   #answered = false;
+  #status = 0;
   #held: Held | undefined;
 
   constructor(options: AttemptOptions) {
@@ -94,18 +98,24 @@ export class Attempt implements Dispatcher.DispatchHandler {
       }
       this.#release(this.#held);
     }
-    this.#options.reply.end(trailers === null ? [] : trailers.map(String));
+    // undici gives them as bytes, whatever its types say.
+    const raw = (trailers ?? []) as unknown as readonly Buffer[];
+    this.#options.reply.end(filterResponse(raw.map((item) => item.toString('latin1'))));
     this.#options.events.completed();
   }
 
   onError(cause: Error): void {
     if (this.#aborted) return;
+    if (this.#answered && this.#status === 304 && codeOf(cause) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
+      this.onComplete(null); // the length of a 304 is that of the answer it stands for (RFC 9110 section 8.6)
+      return;
+    }
     if (this.#answered) this.#options.reply.reset();
     this.#options.events.failed({ kind: this.#kindOf(cause), cause });
   }
 
   #kindOf(cause: Error): 'invalid' | 'unsent' | 'sent' | 'timeout' | 'streaming' {
-    const code = 'code' in cause ? cause.code : undefined;
+    const code = codeOf(cause);
     if (code === 'UND_ERR_INVALID_ARG') return 'invalid';
     if (this.#answered) return 'streaming';
     if (this.#abort === undefined) return 'unsent';
@@ -130,4 +140,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#relayHead(held.status, held.reason, held.headers);
     for (const chunk of held.chunks) this.#options.reply.write(chunk);
   }
+}
+
+function codeOf(error: Error): unknown {
+  return 'code' in error ? error.code : undefined;
 }

@@ -19,11 +19,14 @@ const FAREWELL_MS = 10_000;
 
 export class PeerDirectory {
   readonly #limits: PoolLimits;
+  readonly #closedBy: (address: string) => void;
   readonly #known = new Map<string, Known>();
   readonly #leaving = new Map<string, NodeJS.Timeout>();
 
-  constructor(limits: PoolLimits) {
+  /** `closedBy` is told of peers that end connections by themselves. */
+  constructor(limits: PoolLimits, closedBy: (address: string) => void) {
     this.#limits = limits;
+    this.#closedBy = closedBy;
   }
 
   readonly endpointOf = ({ address }: Addressed): PeerEndpoint | undefined =>
@@ -41,7 +44,10 @@ export class PeerDirectory {
       this.#leaving.delete(address);
       const known = this.#known.get(address);
       if (known !== undefined && sameTrust(known, endpoint, shown)) continue;
-      this.#known.set(address, { endpoint, shown, pools: new PeerPools(endpoint, this.#limits, shown) });
+      const pools = new PeerPools(endpoint, this.#limits, shown, () => {
+        this.#closedBy(address);
+      });
+      this.#known.set(address, { endpoint, shown, pools });
       void known?.pools.close();
     }
     for (const address of this.#known.keys()) if (!present.has(address)) this.#leave(address);

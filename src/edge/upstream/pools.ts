@@ -23,6 +23,8 @@ export interface PoolLimits {
   readonly maxConnections: number;
 }
 
+// The peer's end or reset of a connection; all else is our own doing (idle, cancelled, `Connection: close`).
+const PEERS_DOING = new Set(['UND_ERR_SOCKET', 'ECONNRESET']);
 // Below the idle limit of API servers (90 s), so that a connection is not written to as it is being closed.
 const IDLE_MS = 60_000;
 // As much as Go's server lets a handler send; undici's own limit is 16 KiB.
@@ -67,9 +69,17 @@ export function createPool(
  */
 export class PeerPools {
   readonly #make: (vouched: boolean, unlimited: boolean) => Pool;
+  readonly #peerClosed: () => void;
   readonly #pools = new Map<number, Pool>();
 
-  constructor(peer: PeerEndpoint, limits: PoolLimits, frontProxy: ShownCertificate | undefined) {
+  /** `peerClosed` is called when the peer ends a connection that we would have kept: it may be about to leave. */
+  constructor(
+    peer: PeerEndpoint,
+    limits: PoolLimits,
+    frontProxy: ShownCertificate | undefined,
+    peerClosed: () => void,
+  ) {
+    this.#peerClosed = peerClosed;
     this.#make = (vouched, unlimited) =>
       createPool(peer, vouched ? frontProxy : undefined, limits, unlimited);
   }
@@ -78,8 +88,14 @@ export class PeerPools {
   pick(longRunning: boolean, vouched: boolean): Pool {
     const key = Number(longRunning) + 2 * Number(vouched);
     let pool = this.#pools.get(key);
-    if (pool === undefined) this.#pools.set(key, (pool = this.#make(vouched, longRunning)));
+    if (pool === undefined) this.#pools.set(key, (pool = this.#open(vouched, longRunning)));
     return pool;
+  }
+
+  #open(vouched: boolean, longRunning: boolean): Pool {
+    return this.#make(vouched, longRunning).on('disconnect', (_origin, _targets, error) => {
+      if (PEERS_DOING.has(error.code)) this.#peerClosed();
+    });
   }
 
   /** Takes no more requests; ends when the last one has, however long that takes. */

@@ -30,8 +30,17 @@ it('adds subresources over time', () => {
     builtInResources(releaseOf(release))
       .find(({ resource }) => resource === 'pods')!
       .subresources.map(({ name }) => name);
-  expect(ofPods('1.20')).toEqual(['eviction', 'log', 'status']);
-  expect(ofPods('1.33')).toEqual(['ephemeralcontainers', 'eviction', 'log', 'resize', 'status']);
+  expect(ofPods('1.20')).toEqual(['attach', 'eviction', 'exec', 'log', 'portforward', 'status']);
+  expect(ofPods('1.33')).toEqual([
+    'attach',
+    'ephemeralcontainers',
+    'eviction',
+    'exec',
+    'log',
+    'portforward',
+    'resize',
+    'status',
+  ]);
 });
 
 it('stores versions of a kind, and groups that share one, under one key', () => {

@@ -33,7 +33,7 @@ function flagOrigin() {
     renameSync(`${caFile}.new`, caFile);
     return Promise.resolve();
   };
-  const withCa = (ca: string) => peers.map(({ name, node }) => ({ name, node, ca }));
+  const withCa = (ca: string) => peers.map(({ name }) => ({ name, node: `node-${name}`, ca }));
   return {
     source: new FlagPeerSource(peers, { certificates: diskFiles.certificates, log, lookEveryMs: 5 }),
     log,

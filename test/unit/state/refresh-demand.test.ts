@@ -117,6 +117,10 @@ describe('refreshWanted', () => {
     void want('z/v1');
     await advance(1000);
     expect(a.wanted.at(-1)).toEqual(['x/v1', 'y/v1', 'z/v1']);
+    await advance(20_000);
+    void want('late/v1');
+    await advance(1000);
+    expect(a.wanted.at(-1)).toEqual(['late/v1']);
   });
 
   it('asks the peers at most once a second, however often it is asked', async () => {

@@ -301,17 +301,18 @@ describe('setPeers', () => {
   it('reads over new connections when certificates have changed', async () => {
     const clients = [new FakePeer(NEW), new FakePeer(NEW)];
     const opened = [...clients];
-    const refresher = new Refresher(
-      { ...depsFor({}), openPeer: () => opened.shift()! },
-      createSnapshotCell(),
-    );
+    const cell = createSnapshotCell();
+    const refresher = new Refresher({ ...depsFor({}), openPeer: () => opened.shift()! }, cell);
     refresher.start();
     refresher.setPeers(peersNamed('a'), 'Cluster');
     await advance(1000);
+    const before = cell.current();
     refresher.reopenClients();
     await advance(20_000);
     expect(clients.map((c) => c.closed)).toEqual([true, false]);
     expect(clients[1]!.reads).toBeGreaterThan(0);
+    // Another client read it, so it is another object; it says the same.
+    expect(cell.current()).toBe(before);
   });
 });
 
@@ -330,6 +331,7 @@ describe('stop', () => {
     refresher.outdated('a');
     refresher.typesChanging();
     refresher.setPeers(peersNamed('b', 'c'), 'Cluster');
+    expect(vi.getTimerCount()).toBe(0);
     await advance(100_000);
     expect(now()).toBe(before);
     expect(a.closed).toBe(true);
