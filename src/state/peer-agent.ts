@@ -102,14 +102,23 @@ export class PeerAgent {
   /** Reads the peer from the beginning, also `wanted` by name. Resolves when it was read or has failed. */
   async refresh(wanted: readonly string[] = []): Promise<void> {
     this.#forgetUnwanted();
-    for (const groupVersion of wanted) {
-      const known = this.#wanted.has(groupVersion) || this.#wanted.size >= MAX_WANTED;
-      if (!known) this.#wanted.set(groupVersion, performance.now() + WANTED_MS);
-    }
+    for (const groupVersion of wanted) this.#want(groupVersion);
     await this.#reads.nudge();
   }
 
+  /** The newest name takes the oldest one's place: somebody waits for it now. */
+  #want(groupVersion: string): void {
+    if (this.#wanted.has(groupVersion)) return;
+    const [oldest] = this.#wanted.keys();
+    if (oldest !== undefined && this.#wanted.size >= MAX_WANTED) this.#wanted.delete(oldest);
+    this.#wanted.set(groupVersion, performance.now() + WANTED_MS);
+  }
+
+  /** What was found is asked for as everything that was served last time is, and needs no place here. */
   #forgetUnwanted(): void {
+    for (const group of this.#discovery?.document.groups ?? []) {
+      for (const { version } of group.versions) this.#wanted.delete(`${group.name}/${version}`);
+    }
     for (const [groupVersion, until] of this.#wanted) {
       if (until < performance.now()) this.#wanted.delete(groupVersion);
     }
@@ -226,6 +235,7 @@ export class PeerAgent {
 
   /** From now on the last document is kept for one hold, unless a read succeeds before. */
   #startHold(): void {
+    if (this.#stopped) return;
     this.#lost ??= setTimeout(() => {
       this.#holdEnded = true;
       this.#forget();

@@ -120,7 +120,7 @@ export class Refresher implements StateRequests {
     const delay = TYPE_CHANGE_STEPS_MS[step];
     if (delay === undefined || this.#stopped) return;
     this.#typeChange = setTimeout(() => {
-      void this.#refreshAll();
+      void this.#refreshAll([...this.#demanded]);
       this.#stepTypeChange(step + 1);
     }, delay);
   }

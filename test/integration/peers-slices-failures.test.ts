@@ -193,6 +193,21 @@ describe('a peer that goes', () => {
     expect(peers[1].requests).toEqual([]);
   });
 
+  it('is not ready, but no ready one can be used: stays, without coming and going', async () => {
+    const { store, peers, ready, seen } = await pair();
+    peers[1].behaviour = (_, response) => {
+      sendStatus(response, { code: 403, reason: 'Forbidden' });
+    };
+    ready.delete('p');
+    await until('both were asked', () => slicesOf(peers[1]).length === 1 && watchesOf(peers[0]).length === 2);
+    // Two rounds of checks, in which nothing may happen; there is no event to wait for.
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(watchesOf(peers[0])).toHaveLength(2);
+    expect(slicesOf(peers[1])).toHaveLength(1);
+    store.put('EndpointSlice', 's1', slice([endpoint('b', '10.0.0.2')]));
+    await seen.named(['b']);
+  });
+
   it('never ends a watch that should have ended long ago: is asked anew', async () => {
     const { store, peer } = await scene();
     passTime(331_000);

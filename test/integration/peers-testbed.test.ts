@@ -1,14 +1,6 @@
 // EndpointSlices followed through real API servers of the test bed ($UVIP_TESTBED, default ../shared/testbed); left
 // out where there is none.
 
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Pool } from 'undici';
 import { diskFiles } from '../../src/config/files.ts';
@@ -17,46 +9,17 @@ import { SlicePeerSource } from '../../src/edge/peers/slice-peer-source.ts';
 import { createPool } from '../../src/edge/upstream/pools.ts';
 import { endpoint, slice } from '../support/slice-store.ts';
 import { SERVER_NAME } from '../support/test-pki.ts';
+import { HAS_TESTBED, startTestbed, type Testbed } from '../support/testbed.ts';
 import { timed, until } from '../support/until.ts';
 import { follow, memoryLog } from '../unit/peers/source-tools.ts';
-
-const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const TESTBED = path.resolve(ROOT, process.env['UVIP_TESTBED'] ?? '../shared/testbed');
-const HAS_TESTBED = existsSync(path.join(TESTBED, 'up.sh'));
-if (!HAS_TESTBED)
-  console.log(`no test bed at ${TESTBED} ($UVIP_TESTBED): nothing is tested on real API servers`);
 
 const LIMITS = { connectTimeoutMs: 2000, maxConnections: 2 };
 const BEFORE_TESTS_MS = 180_000;
 const NAMESPACE = 'default';
 const SERVICE = 'apiservers';
 
-/** A port that was free a moment ago, with `more` free ones after it. */
-async function freePort(more = 0): Promise<number> {
-  const open = async (port: number) => {
-    const server = createServer();
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(port, '127.0.0.1', resolve);
-    });
-    return server;
-  };
-  for (;;) {
-    const servers = [await open(0)];
-    const { port } = servers[0]!.address() as AddressInfo;
-    try {
-      for (let i = 1; i <= more; i++) servers.push(await open(port + i));
-      return port;
-    } catch {
-      // somebody has the one after it
-    } finally {
-      await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-    }
-  }
-}
-
 describe.runIf(HAS_TESTBED)('on real API servers', () => {
-  let dir: string;
+  let bed: Testbed;
   let ca: string;
   let authorization: string;
   const peers = new Map<string, Peer>();
@@ -64,24 +27,17 @@ describe.runIf(HAS_TESTBED)('on real API servers', () => {
   let source: SlicePeerSource | undefined;
 
   beforeAll(async () => {
-    dir = await mkdtemp(path.join(tmpdir(), 'uvip-testbed-'));
-    const [a, b, old, etcd] = [await freePort(), await freePort(), await freePort(), await freePort(1)];
-    const servers = [`a:${a}:1.36`, `b:${b}:1.36:1.34`, `old:${old}:1.20.2`];
-    await run(path.join(TESTBED, 'up.sh'), ['-d', dir, '-e', String(etcd), ...servers]);
-    ca = await readFile(path.join(dir, 'pki', 'ca.crt'), 'utf8');
-    authorization = `Bearer ${await readFile(path.join(dir, 'pki', 'admin.token'), 'utf8')}`;
-    for (const [name, port] of Object.entries({ a, b, old })) {
-      peers.set(name, { name, host: '127.0.0.1', port, ca, serverName: SERVER_NAME });
-    }
+    bed = await startTestbed({ a: '1.36', b: '1.36:1.34', old: '1.20.2' });
+    ca = bed.ca;
+    authorization = `Bearer ${bed.adminToken}`;
+    for (const name of ['a', 'b', 'old'])
+      peers.set(name, { name, host: '127.0.0.1', port: bed.server(name).port, ca, serverName: SERVER_NAME });
   }, BEFORE_TESTS_MS);
   afterEach(async () => {
     await source?.stop();
     await Promise.all(pools.splice(0).map((pool) => pool.destroy()));
   });
-  afterAll(async () => {
-    await run(path.join(TESTBED, 'down.sh'), [dir]);
-    await rm(dir, { recursive: true });
-  }, BEFORE_TESTS_MS);
+  afterAll(() => bed.stop(), BEFORE_TESTS_MS);
 
   const begin = (names: readonly string[]) => {
     const log = memoryLog();
@@ -182,7 +138,7 @@ describe.runIf(HAS_TESTBED)('on real API servers', () => {
     await following('a');
     await send('POST', slices, sliceOf('kill', 'discovery.k8s.io/v1', ['x', '10.0.0.1']));
     await seen.named(['x']);
-    const killed = run(path.join(TESTBED, 'kill.sh'), ['-9', dir, 'a']);
+    const killed = bed.kill('a', 'KILL');
     await following('b');
     await send('PATCH', `${slices}/kill`, slice([endpoint('y', '10.0.0.2')]));
     expect((await timed(seen.named(['y']))).ms).toBeLessThan(1000);

@@ -199,6 +199,20 @@ describe('breaking', () => {
     await proxy.ended(1);
   });
 
+  it.each(['client', 'peer'] as const)(
+    'is not taken for an end where data comes with it: the %s',
+    async (who) => {
+      const { client, remote, proxy } = await openOne();
+      const [left, right] = who === 'client' ? [client, remote] : [remote, client];
+      const seen = right.readAll();
+      left.write('last words');
+      left.reset();
+      expect(await timed(seen)).toBeLessThan(SOON_MS);
+      expect(await right.ending).toBe('broken');
+      await proxy.ended(1);
+    },
+  );
+
   it('is seen while the one that breaks off is not reading what the other sends', async () => {
     const { client, remote, proxy } = await openOne();
     client.socket.pause();

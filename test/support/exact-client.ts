@@ -107,7 +107,7 @@ export class ExactH2Client implements ExactClient {
     const { port, ...options } = this.#target;
     // Servers allow 1 MiB of headers and more; the setting is the client's own limit, for what it receives.
     const settings = { maxHeaderListSize: MOST_HEADERS };
-    const limits = { settings, maxSendHeaderBlockLength: MOST_HEADERS };
+    const limits = { settings, maxSendHeaderBlockLength: MOST_HEADERS, maxHeaderListPairs: 10_000 };
     const session = connectH2(`https://127.0.0.1:${port}`, { ...options, ...limits });
     session.on('error', () => undefined);
     return (this.#session = session);

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Target } from './client.ts';
 import { freePorts } from './free-ports.ts';
+import { until } from './until.ts';
 import { ROOT, type ServingUvip, startUvip } from './uvip-process.ts';
 
 const run = promisify(execFile);
@@ -79,6 +80,12 @@ export async function startTestbed(
       const peers = of.flatMap((name) => ['--peer-address', `${name}=127.0.0.1:${server(name).port}`]);
       const uvip = await startUvip([...bedFlags(dir), ...peers, ...flags]);
       uvips.push(uvip);
+      await until('all servers are ready', async () => {
+        const { peers } = JSON.parse((await uvip.ops('/snapshot')).text) as {
+          peers: readonly { ready: boolean }[];
+        };
+        return peers.length === of.length && peers.every((peer) => peer.ready);
+      });
       await uvip.ready();
       return { ...uvip, ca };
     },

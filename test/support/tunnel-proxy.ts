@@ -47,6 +47,7 @@ export interface TunnelProxy {
 export async function openTunnelProxy(options: TunnelProxyOptions): Promise<TunnelProxy> {
   const { ca, server: pair } = await testPki();
   const server = createServer(pair);
+  server.setTimeout(3_600_000); // tunnels have to be freed of it
   const report: TunnelReport = { attempts: [], answered: [], failures: [], ended: 0 };
   const tunnels: Tunnel[] = [];
   const clients: Socket[] = [];

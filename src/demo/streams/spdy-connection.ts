@@ -46,10 +46,10 @@ export class SpdyConnection {
   /** Reads until the connection is over; never throws. */
   async run(): Promise<void> {
     try {
-      for await (const frame of readFrames(this.#transport as AsyncIterable<Buffer>)) {console.error(frame);
+      for await (const frame of readFrames(this.#transport as AsyncIterable<Buffer>)) {
         await this.#take(frame);
       }
-    } catch (e) { console.error(e);
+    } catch {
       // Broken, or no SPDY: either way there is nobody to tell.
     }
     clearTimeout(this.#farewell);

@@ -165,12 +165,19 @@ export function goAwayFrame(lastId: number): Buffer {
 export function replyWriter(): (id: number) => Buffer {
   let zlibHead = Buffer.of(0x78, 0x01);
   return (id) => {
-    const none = words(0);
-    // A stored block: not the last one; its length, and that inverted, low byte first.
-    const block = Buffer.concat([zlibHead, Buffer.of(0, none.length, 0, ~none.length & 0xff, 0xff), none]);
+    // An empty block is a flush: without one Go's reader waits for more.
+    const block = Buffer.concat([zlibHead, storedBlock(words(0)), storedBlock(Buffer.alloc(0))]);
     zlibHead = Buffer.alloc(0);
     return controlFrame(TYPES.synReply, Buffer.concat([words(id), block]));
   };
+}
+
+/** deflate's block of bytes as they are: not the last one; its length, and that inverted, low byte first. */
+function storedBlock(bytes: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt16LE(bytes.length, 1);
+  head.writeUInt16LE(~bytes.length & 0xffff, 3);
+  return Buffer.concat([head, bytes]);
 }
 
 function controlFrame(type: number, body: Buffer): Buffer {

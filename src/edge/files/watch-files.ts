@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, readFileSync, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 
-export const LOOK_EVERY_MS = 1000;
+const LOOK_EVERY_MS = 1000;
 // Two writes within one step of a file system's clock leave the same time; the coarsest step in use is 2 s (FAT).
 const CLOCK_STEP_MS = 2000;
 

@@ -144,10 +144,19 @@ export class Exchange {
     if (this.#over) return;
     this.#over = true;
     if (ownStatus !== undefined) this.answeredBy('', ownStatus);
+    this.#dropRest();
     const ms = performance.now() - this.#began;
     this.#count(ms);
     if (this.#isWorthALine(ms)) this.#writeAccessLine(ms);
     this.#whenOver?.();
+  }
+
+  /** An answer that came before the request's end: nobody wants the rest, and what is not read blocks what follows. */
+  #dropRest(): void {
+    const { request } = this;
+    if (request.readableEnded) return;
+    request.removeAllListeners('data');
+    request.resume();
   }
 
   #count(ms: number): void {

@@ -2,7 +2,12 @@
 // leave as they are: repetition and order kept. Knows nothing of where the response comes from.
 
 import { type IncomingMessage, type ServerResponse } from 'node:http';
-import { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Stream,
+} from 'node:http2';
 
 export type ClientRequest = IncomingMessage | Http2ServerRequest;
 export type ClientResponse = ServerResponse | Http2ServerResponse;
@@ -26,7 +31,7 @@ export interface Reply {
 
 /** The reply to a request that came over either protocol. */
 export function replyTo(response: ClientResponse): Reply {
-  return 'stream' in response ? new Http2Reply(response.stream) : new Http1Reply(response);
+  return 'stream' in response ? new Http2Reply(response) : new Http1Reply(response);
 }
 
 class Http1Reply implements Reply {
@@ -80,11 +85,13 @@ class Http1Reply implements Reply {
 const WITHOUT_LENGTH = new Set([204, 205]);
 
 class Http2Reply implements Reply {
+  /** Sends the trailers it is given when the body has gone. */
+  readonly #response: Http2ServerResponse;
   readonly #stream: ServerHttp2Stream;
-  #trailers: readonly string[] = [];
 
-  constructor(stream: ServerHttp2Stream) {
-    this.#stream = stream;
+  constructor(response: Http2ServerResponse) {
+    this.#response = response;
+    this.#stream = response.stream;
   }
 
   get started(): boolean {
@@ -102,11 +109,6 @@ class Http2Reply implements Reply {
     if (WITHOUT_LENGTH.has(status)) delete fields['content-length'];
     // Only a body without a length can have trailers behind it: that is how the peer frames it, too.
     const waitForTrailers = fields['content-length'] === undefined;
-    if (waitForTrailers) {
-      this.#stream.once('wantTrailers', () => {
-        if (!this.#stream.destroyed) this.#stream.sendTrailers(grouped(this.#trailers));
-      });
-    }
     this.#stream.respond({ ':status': status, ...fields }, { sendDate: false, waitForTrailers } as object);
   }
 
@@ -116,8 +118,14 @@ class Http2Reply implements Reply {
 
   end(trailers: readonly string[]): void {
     if (this.#stream.destroyed) return;
-    this.#trailers = trailers;
+    for (const [name, value] of Object.entries(grouped(trailers))) this.#response.setTrailer(name, value);
     this.#stream.end();
+    // Answered before the request's end: the client may stop sending (RFC 9113 section 8.1).
+    if (!this.#stream.readableEnded && !this.#stream.endAfterHeaders) {
+      this.#stream.once('finish', () => {
+        this.#stream.close(constants.NGHTTP2_NO_ERROR);
+      });
+    }
   }
 
   reset(): void {
@@ -136,7 +144,20 @@ function pairs(flat: readonly string[]): [string, string][] {
   return out;
 }
 
-/** A flat list as Node's HTTP/2 takes headers: lower-case names, repeated ones as lists. */
+// Node throws where one of these comes twice over HTTP/2 (kSingleValueHeaders of its internal/http2/util).
+const SINGLE_VALUE = new Set([
+  ...['age', 'authorization', 'content-encoding', 'content-language', 'content-length', 'content-location'],
+  ...['access-control-allow-credentials', 'access-control-max-age', 'access-control-request-method'],
+  ...['content-md5', 'content-range', 'content-type', 'date', 'dnt', 'etag', 'expires', 'from', 'host'],
+  ...['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since', 'last-modified'],
+  ...['location', 'max-forwards', 'proxy-authorization', 'range', 'referer', 'retry-after', 'tk'],
+  ...['upgrade-insecure-requests', 'user-agent', 'x-content-type-options'],
+]);
+
+/**
+ * A flat list as Node's HTTP/2 takes headers: lower-case names, repeated ones as lists. Of those that must not be
+ * repeated the first stands, which is the one Go's clients read.
+ */
 function grouped(flat: readonly string[]): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (let i = 0; i + 1 < flat.length; i += 2) {
@@ -144,6 +165,7 @@ function grouped(flat: readonly string[]): Record<string, string | string[]> {
     const value = flat[i + 1] ?? '';
     const before = out[name];
     if (before === undefined) out[name] = value;
+    else if (SINGLE_VALUE.has(name)) continue;
     else if (typeof before === 'string') out[name] = [before, value];
     else before.push(value); // not a new list each time: a megabyte of one name would take minutes
   }

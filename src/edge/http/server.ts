@@ -10,10 +10,12 @@ import {
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Failure } from '../../core/failure.ts';
 import { toStatus } from '../../core/status.ts';
 import { Connections } from './connections.ts';
 import { Exchange, type ExchangeDeps } from './exchange.ts';
 import { handle, type HandleDeps } from './handle.ts';
+import { sayFarewell, writeRawFailure } from '../upstream/raw-answer.ts';
 import { Leaving, type LeavingTimes } from './leaving.ts';
 import { handleUpgrade, type UpgradeDeps } from './upgrade.ts';
 
@@ -115,6 +117,7 @@ type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => v
 /** Fastify on the given server: one route for every target and method, so that it never parses or decodes one. */
 function createApp(server: Http2SecureServer, deps: ListenerDeps, leaving: Leaving): FastifyInstance {
   const app = Fastify({
+    clientErrorHandler: () => undefined, // refuseAtTheDoor answers
     logger: false, // a child logger a request is dear, and no request is logged by Fastify
     // Targets are judged by core/request-info.ts alone, on the bytes that the peer gets.
     rewriteUrl: () => '/',
@@ -136,13 +139,31 @@ function createApp(server: Http2SecureServer, deps: ListenerDeps, leaving: Leavi
 
 function onUpgrade(server: Http2SecureServer, deps: ListenerDeps, leaving: Leaving): void {
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket);
+    const response = takeOver(request, socket);
+    if (response === undefined) return;
     const exchange = new Exchange(request, response, request.url ?? '', deps.exchange);
     if (leaving.admits(exchange))
       run(exchange, handleUpgrade(exchange, { socket, head }, deps.handling), deps);
   });
+}
+
+/**
+ * A response on a connection that has left HTTP behind. Node hands it over even while an earlier request on it is
+ * being answered: a client that does not wait for that is cut off, since two cannot write to one connection.
+ */
+function takeOver(request: IncomingMessage, socket: Socket): ServerResponse | undefined {
+  const response = new ServerResponse(request);
+  try {
+    response.assignSocket(socket);
+  } catch {
+    socket.destroy();
+    return undefined;
+  }
+  response.shouldKeepAlive = false;
+  response.once('finish', () => {
+    sayFarewell(socket);
+  });
+  return response;
 }
 
 /** What nobody foresaw is an answer too, and a line in the log. */
@@ -157,28 +178,21 @@ function run(exchange: Exchange, handled: Promise<void>, { log }: ListenerDeps):
 function refuseAtTheDoor(server: Http2SecureServer): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-    if (socket.writable) writeStatus(socket, tooLarge ? 'HEADERS_TOO_LARGE' : 'MALFORMED_MESSAGE');
+    const code = tooLarge ? 'HEADERS_TOO_LARGE' : 'MALFORMED_MESSAGE';
+    if (socket.writable) writeRawFailure(socket, { code }, '');
     else socket.destroy();
   });
   server.on(
     'connect',
     (request: IncomingMessage | Http2ServerRequest, socket: Socket | Http2ServerResponse) => {
-      if ('stream' in request) {
-        const { status, json } = toStatus({ code: 'METHOD_NOT_ALLOWED' });
-        (socket as Http2ServerResponse).writeHead(status, { 'content-type': 'application/json' });
-        (socket as Http2ServerResponse).end(json);
-      } else {
-        writeStatus(socket as Socket, 'METHOD_NOT_ALLOWED');
+      const failure: Failure = { code: 'METHOD_NOT_ALLOWED' };
+      if ('stream' in socket) {
+        const { status, json } = toStatus(failure);
+        socket.writeHead(status, { 'content-type': 'application/json' });
+        socket.end(json);
+      } else if (takeOver(request as IncomingMessage, socket) !== undefined) {
+        writeRawFailure(socket, failure, '');
       }
     },
   );
-}
-
-function writeStatus(
-  socket: Socket,
-  code: 'HEADERS_TOO_LARGE' | 'MALFORMED_MESSAGE' | 'METHOD_NOT_ALLOWED',
-): void {
-  const { status, json } = toStatus({ code });
-  const head = `HTTP/1.1 ${status} \r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}`;
-  socket.end(`${head}\r\nConnection: close\r\n\r\n${json}`);
 }

@@ -3,7 +3,7 @@
 import { MalformedDocument } from '../../core/json.ts';
 
 // etcd takes objects up to 1.5 MiB; with managed fields, escapes and the old form in one event still far below.
-export const MAX_LINE_BYTES = 16 * 1_048_576;
+const MAX_LINE_BYTES = 16 * 1_048_576;
 
 const NEWLINE = 0x0a;
 

@@ -212,10 +212,15 @@ export class ListWatch {
     if (this.#pause) {
       const { ready, end } = this.#pause;
       if (candidates.some((c) => c.ready && !ready.has(toAddress(c)))) end();
-    } else if (this.#held && !this.#left && shallLeave(this.#held, candidates)) {
-      this.#left = true;
-      void this.#held.pool.destroy();
+      return;
     }
+    const held = this.#held;
+    if (held === undefined || this.#left) return;
+    // Nobody is left for peers that failed just now, or we would come and go for ever.
+    const usable = candidates.filter((c) => toAddress(c) === held.address || !this.#tried.has(toAddress(c)));
+    if (!shallLeave(held, usable)) return;
+    this.#left = true;
+    void held.pool.destroy();
   }
 
   async #close(): Promise<void> {

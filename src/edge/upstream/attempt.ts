@@ -66,7 +66,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#aborted) abort(new Error('client has gone'));
   }
 
-  onHeaders(status: number, raw: Buffer[], resume: () => void, reason: string): boolean {
+  onHeaders(status: number, raw: Buffer[], resume: () => void, phrase: string): boolean {
+    if (status < 100 || status > 599) throw new Error(`the peer answered with the status ${status}`);
+    const reason = REASON.test(phrase) ? phrase : '';
+    this.#status = status;
     const headers = raw.map((item) => item.toString('latin1'));
     if (status < 200) {
       this.#options.reply.interim(status, reason, filterResponse(headers));
@@ -106,7 +109,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onError(cause: Error): void {
     if (this.#aborted) return;
-    if (this.#answered && this.#status === 304 && codeOf(cause) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
+    const noBody = this.#status === 204 || this.#status === 304;
+    if (this.#answered && noBody && codeOf(cause) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
       this.onComplete(null); // the length of a 304 is that of the answer it stands for (RFC 9110 section 8.6)
       return;
     }

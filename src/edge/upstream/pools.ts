@@ -2,6 +2,7 @@
 // switch to turn either off. Owns sockets; knows nothing of requests.
 
 import { Pool } from 'undici';
+import { createConnector } from './connector.ts';
 
 /** Where a peer is and how to know it. */
 export interface PeerEndpoint {
@@ -51,14 +52,15 @@ export function createPool(
     // Set for each request: a watch has none.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: {
+    connect: createConnector({
       ca: peer.ca,
       servername: peer.serverName,
       rejectUnauthorized: true,
       timeout: limits.connectTimeoutMs,
       keepAlive: true,
+      allowH2: false,
       ...shown,
-    },
+    }),
   });
 }
 

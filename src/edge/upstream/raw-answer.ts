@@ -27,9 +27,8 @@ export function writeRawFailure(client: Socket, failure: Failure, auditId: strin
     ...['Content-Length', String(body.length)],
     ...['Connection', 'close'],
   ]);
-  client.on('error', () => undefined);
-  closeWithin(client, DEADLINE_MS);
-  client.end(Buffer.concat([head, body]));
+  client.write(Buffer.concat([head, body]));
+  sayFarewell(client);
 }
 
 /**
@@ -79,6 +78,13 @@ export function relayAnswer(client: Socket, { head, socket: peer }: UpgradeAnswe
 }
 
 /** Reads on without looking, so that closing does not turn into a reset that costs the client its answer. */
+/** The last has been written: our side ends, what the client still sends goes nowhere, and it has a while to go. */
+export function sayFarewell(client: Socket): void {
+  client.on('error', () => undefined);
+  closeWithin(client, DEADLINE_MS);
+  client.end();
+}
+
 function closeWithin(client: Socket, ms: number, late: () => void = () => client.destroy()): void {
   const timer = setTimeout(late, ms);
   client.once('close', () => {

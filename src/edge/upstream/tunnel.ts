@@ -44,7 +44,7 @@ export interface TunnelEvents {
   answered(peer: SnapshotPeer, status: number): void;
   /** Both connections are closed. */
   ended(): void;
-  /** No candidate answered; nothing has been sent to the client, which is the caller's again (writeRawFailure). */
+  /** No candidate answered; nothing has been sent to the client, which is the caller's again. */
   failed(failure: Failure): void;
 }
 

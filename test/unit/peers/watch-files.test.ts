@@ -87,7 +87,7 @@ describe('FileWatcher', () => {
       'replaced by a pipe, which nobody reads',
       () => {
         unlinkSync(at('a'));
-        execFileSync('mkfifo', [at('a')]);
+        execFileSync('sh', ['-c', `mkfifo ${at('a')}`]);
       },
     ],
   ])('sees a file that is %s', async (_, change) => {
