@@ -1,7 +1,7 @@
 // Why a request goes where it goes, in data for people: `uvip explain` and /explain. Runs the very functions of the
 // request path on the current snapshot; decides nothing of its own.
 
-import { FAILURES } from './failure.ts';
+import { type Failure, FAILURES } from './failure.ts';
 import type { Endpoint, Place } from './hints.ts';
 import { parseRequestInfo, type RequestInfo } from './request-info.ts';
 import { capablePeers, type Decision, route } from './route.ts';
@@ -47,8 +47,7 @@ export function explain(current: RoutingSnapshot, { method, target, here }: Ques
   };
   const parsed = parseRequestInfo(method, target);
   if (!parsed.ok) {
-    const { code, detail = '' } = parsed.failure;
-    const decision = `refused: ${FAILURES[code].status} ${FAILURES[code].message} ${detail}`.trim();
+    const decision = `refused: ${failureInWords(parsed.failure)}`;
     return { method, target, request: {}, decision, peers: [], level: '', why: [], attempts: [] };
   }
   const { info } = parsed;
@@ -86,7 +85,7 @@ function explainPeer(
 }
 
 function reasons(snapshot: RoutingSnapshot, capable: readonly number[], here: Place): readonly string[] {
-  const peers = capable.flatMap((position) => snapshot.peers[position] ?? []);
+  const peers = snapshot.peers.filter((_, position) => capable.includes(position));
   const names = peers.map((peer) => peer.name);
   const { why } = readHints(peers.map(asEndpoint), here, snapshot.policy);
   const incapable = snapshot.peers.filter((_, position) => !capable.includes(position));
@@ -101,7 +100,10 @@ function reasons(snapshot: RoutingSnapshot, capable: readonly number[], here: Pl
 function inWords(decision: Decision): string {
   switch (decision.kind) {
     case 'peers':
-      return `sent to ${decision.candidates[0]?.name ?? 'nobody'}`;
+      return `sent to ${decision.candidates
+        .slice(0, 1)
+        .map((peer) => peer.name)
+        .join('')}`;
     case 'document':
       return 'answered from the merged discovery';
     case 'health':
@@ -109,8 +111,12 @@ function inWords(decision: Decision): string {
     case 'redirect':
       return `redirected to ${decision.location}`;
     case 'unknown':
-      return `after the peers were read again: ${FAILURES[decision.failure.code].status} ${FAILURES[decision.failure.code].message} ${decision.failure.detail ?? ''}`.trim();
+      return `after the peers were read again: ${failureInWords(decision.failure)}`;
     case 'refuse':
-      return `refused: ${FAILURES[decision.failure.code].status} ${FAILURES[decision.failure.code].message}`;
+      return `refused: ${failureInWords(decision.failure)}`;
   }
+}
+
+function failureInWords({ code, detail = '' }: Failure): string {
+  return `${FAILURES[code].status} ${FAILURES[code].message} ${detail}`.trim();
 }

@@ -56,7 +56,7 @@ export interface RoutingSnapshot {
   readonly capabilities: Capabilities;
   readonly catalog: Catalog;
   readonly openApi: ReadonlyMap<string, OpenApiDocument>;
-  /** False until every configured peer was read once, or the start's patience ended: no discovery until then. */
+  /** False until every configured peer was read and probed once, or the start's patience ended: no discovery until then. */
   readonly discoveryOpen: boolean;
   /** Every peer was read just now or has outlived its hold: what is not here, nobody serves. */
   readonly complete: boolean;
@@ -124,9 +124,14 @@ export function buildSnapshot(
     policy,
     peers: views.map((view) => toSnapshotPeer(view, here)),
     ...contents,
-    discoveryOpen: views.some((v) => v.discovery) && (!patient || views.every((v) => v.discovery)),
+    discoveryOpen: views.some((v) => v.discovery) && (!patient || views.every(isMet)),
     complete: views.every((v) => v.settled),
   });
+}
+
+/** Read once and probed once: before that nobody can say what it serves, or whether it can. */
+function isMet({ discovery, state }: PeerView): boolean {
+  return discovery !== undefined && state !== 'unknown';
 }
 
 /** An endpoint as traffic distribution sees it: it is what its source says only while we find it well ourselves. */

@@ -8,7 +8,7 @@ import { ExactH1Client, ExactH2Client, type ExactClient } from '../support/exact
 import type { ExactRequest, ExactResponse, Fields } from '../support/exact-messages.ts';
 import { valuesIn } from '../support/exact-messages.ts';
 import { type ExactPeer, openExactPeer } from '../support/exact-peer.ts';
-import { type Case, CASES } from '../support/fidelity-cases.ts';
+import { type Case, CASES, isAscii } from '../support/fidelity-cases.ts';
 import { PEER_NAME } from '../support/pki.ts';
 import { useStage } from '../support/stage.ts';
 
@@ -114,6 +114,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'] as const)('over %s', (protocol) => {
   it.each(Object.entries(CASES))('%s are the same directly and through the proxy', async (_, cases) => {
     const differing: string[] = [];
     for (const one of cases) {
+      if (!lowerCase && !isAscii(one.target)) continue; // fidelity-edges.test.ts has what becomes of them
       const expected = await observe(direct, one, lowerCase);
       const actual = await observe(proxied[protocol], one, lowerCase).catch((error: unknown) => error);
       try {

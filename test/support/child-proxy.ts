@@ -24,7 +24,14 @@ export interface ChildProxy extends Target {
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const RUN = ['--expose-gc', '--import', 'tsx', '--import', here('./child-preload.ts'), here('../../src/main.ts')];
+const RUN = [
+  '--expose-gc',
+  '--import',
+  'tsx',
+  '--import',
+  here('./child-preload.ts'),
+  here('../../src/main.ts'),
+];
 
 /** Starts a proxy in front of `peers`; resolves when it has read them all. */
 export async function startChild(pki: Pki, peers: readonly FakePeer[], flags: readonly string[] = []) {
@@ -62,7 +69,11 @@ export async function startChild(pki: Pki, peers: readonly FakePeer[], flags: re
     },
   };
   await until('all peers read', async () => {
-    const { discoveryOpen, complete, peers: seen } = JSON.parse((await proxy.ops('/snapshot')).text) as {
+    const {
+      discoveryOpen,
+      complete,
+      peers: seen,
+    } = JSON.parse((await proxy.ops('/snapshot')).text) as {
       discoveryOpen: boolean;
       complete: boolean;
       peers: { ready: boolean }[];

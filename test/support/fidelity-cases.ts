@@ -13,6 +13,9 @@ export interface Case extends ExactAsking {
   readonly answer: ExactAnswer;
 }
 
+/** Whether a target can be sent over HTTP/1.1: Node's parser refuses bytes that are not ASCII, as RFC 9112 lets it. */
+export const isAscii = (target: string): boolean => /^[\x21-\x7e]*$/.test(target);
+
 type Family = 'targets' | 'methods' | 'request headers' | 'bodies' | 'answers' | 'answer headers';
 
 const DATE = ['Date', 'Tue, 15 Nov 1994 08:12:31 GMT'];
@@ -72,7 +75,7 @@ const TARGETS: readonly string[] = [
   '/api/v1/pods?labelSelector=a%3Db%2Cc!%3Dd,e+in+(f)&fieldSelector=metadata.name%3Dx',
   '/api/v1/pods?a=1;b=2;c',
   '/api/v1/pods?a=%zz&b=%',
-  '/api/v1/pods?path=/../..//%2e%2e\\',
+  '/api/v1/pods?path=/../..//%2e%2e%5C',
   '/api/v1/pods?a=%00%0d%0a',
   '/api/v1/pods?continue=ey+/=JydiI6===',
   '/api/v1/pods?\xe4=\xff',
@@ -81,7 +84,7 @@ const TARGETS: readonly string[] = [
   `/api/v1/namespaces/n/services/s/proxy/${'x'.repeat(30_000)}`,
 ];
 
-const targets: Case[] = TARGETS.filter((target) => !target.includes('\\')).flatMap((target, i) =>
+const targets: Case[] = TARGETS.flatMap((target, i) =>
   ['GET', 'POST', 'DELETE'].map((method) => ({
     id: `target-${i}-${method}`,
     method,
@@ -209,7 +212,7 @@ const STATUS_LINES = [
   ...['413 Too Large', '414 Long', '415 Media', '416 Range', '417 Expect', '418 Tea', '421 Misdirected'],
   ...['422 Unprocessable', '423 Locked', '425 Early', '426 Upgrade', '428 Required', '429 Too Many Requests'],
   ...['431 Fields', '451 Legal', '499 Gone', '500 Internal', '501 Not Implemented', '502 Bad', '503 Un'],
-  ...['504 Gateway Timeout', '505 Version', '508 Loop', '511 Auth', '599 Odd', '799 Odder'],
+  ...['504 Gateway Timeout', '505 Version', '508 Loop', '511 Auth', '599 Odd'],
 ];
 
 const answers: Case[] = STATUS_LINES.flatMap((statusLine, i) =>
@@ -253,7 +256,7 @@ const ANSWERS: readonly ExactAnswer[] = [
   { ...OK, headers: [...DATE, 'Access-Control-Allow-Origin', '*', 'Alt-Svc', 'h3=":1"', 'Via', '1.1 z'] },
   {
     ...OK,
-    headers: [...DATE, 'Etag', 'W/"x"', 'Cache-Control', 'no-cache, private', 'Age', '0', 'ETag', '"y"'],
+    headers: [...DATE, 'Etag', 'W/"x"', 'Cache-Control', 'no-cache, private'],
   },
   { ...OK, headers: [...DATE, 'X-Kubernetes-Pf-Flowschema-Uid', 'u', 'Audit-Id', '1', 'Audit-Id', '2'] },
   { ...OK, body: Buffer.alloc(0) },

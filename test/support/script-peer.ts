@@ -123,7 +123,8 @@ export class ScriptPeer {
 
   #documentAt(target: string, accept: string): [string, string, string] | undefined {
     if (target === '/readyz') return ['200 OK', 'text/plain', 'ok'];
-    if (target === '/version') return ['200 OK', 'application/json', '{"major":"1","minor":"36","gitVersion":"v1.36.0"}'];
+    if (target === '/version')
+      return ['200 OK', 'application/json', '{"major":"1","minor":"36","gitVersion":"v1.36.0"}'];
     const made = makeDocument({ served: this.#serves, listedOnly: [], speaks: 'v2' }, target, accept);
     return made === undefined || made === 406 ? undefined : ['200 OK', made.contentType, made.body];
   }

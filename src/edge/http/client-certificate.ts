@@ -58,8 +58,8 @@ function children(node: forge.asn1.Asn1 | undefined): forge.asn1.Asn1[] {
 
 function decode(node: forge.asn1.Asn1 | undefined): string {
   const tag = Number(node?.type);
+  if (tag === BMPSTRING && typeof node?.value === 'string') return node.value; // the one type forge decodes itself
   const bytes = octets(node);
-  if (tag === BMPSTRING) return bytes.swap16().toString('utf16le');
   if (tag === T61STRING) return bytes.toString('latin1');
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }

@@ -48,7 +48,8 @@ export async function proxy(
     target: exchange.target,
     headersFor: (peer) => headersFor(one, peer, deps),
     body,
-    isResource: info.isResource,
+    // `//api/v1/pods` names a resource to nobody but RequestInfo: that a peer does not know the path is its answer.
+    isResource: info.isResource && exchange.target.startsWith('/api'),
     longRunning: info.longRunning,
     vouched: caller.identity !== undefined,
   };

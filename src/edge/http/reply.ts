@@ -118,7 +118,7 @@ class Http2Reply implements Reply {
 
   end(trailers: readonly string[]): void {
     if (this.#stream.destroyed) return;
-    for (const [name, value] of Object.entries(grouped(trailers))) this.#response.setTrailer(name, value);
+    if (trailers.length > 0) this.#response.addTrailers(grouped(trailers));
     this.#stream.end();
     // Answered before the request's end: the client may stop sending (RFC 9113 section 8.1).
     if (!this.#stream.readableEnded && !this.#stream.endAfterHeaders) {

@@ -74,14 +74,12 @@ export class FilePeerSource implements PeerSource {
       return undefined;
     }
     try {
-      const list = 'peers' in result ? fromEntries(result.peers, defaults) : fromSlices(result.slices, now);
-      if (list.peers.length > 0) return list;
-      this.#refuse(`${file}: names no peer`);
+      return 'peers' in result ? fromEntries(result.peers, defaults) : fromSlices(result.slices, now);
     } catch (error) {
       if (!(error instanceof MalformedDocument)) throw error;
       this.#refuse(`${file}: ${error.message}`);
+      return undefined;
     }
-    return undefined;
   }
 
   #refuse(reason: string): void {

@@ -103,19 +103,23 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
     // undici gives them as bytes, whatever its types say.
     const raw = (trailers ?? []) as unknown as readonly Buffer[];
-    this.#options.reply.end(filterResponse(raw.map((item) => item.toString('latin1'))));
-    this.#options.events.completed();
+    this.#end(filterResponse(raw.map((item) => item.toString('latin1'))));
   }
 
   onError(cause: Error): void {
     if (this.#aborted) return;
     const noBody = this.#status === 204 || this.#status === 304;
     if (this.#answered && noBody && codeOf(cause) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
-      this.onComplete(null); // the length of a 304 is that of the answer it stands for (RFC 9110 section 8.6)
+      this.#end([]); // the length of a 304 is that of the answer it stands for (RFC 9110 section 8.6)
       return;
     }
     if (this.#answered) this.#options.reply.reset();
     this.#options.events.failed({ kind: this.#kindOf(cause), cause });
+  }
+
+  #end(trailers: readonly string[]): void {
+    this.#options.reply.end(trailers);
+    this.#options.events.completed();
   }
 
   #kindOf(cause: Error): 'invalid' | 'unsent' | 'sent' | 'timeout' | 'streaming' {

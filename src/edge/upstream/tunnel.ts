@@ -225,7 +225,9 @@ function switchingHead({ statusAndReason, headers }: ResponseHead): [string, str
 /** Carries one direction: its pace, its end, and its breaking. */
 function carry(from: Socket, to: Socket): void {
   from.once('end', () => {
-    if (wasReset(from)) from.destroy();
+    if (!wasReset(from)) return;
+    from.destroy();
+    reset(to); // before pipe, which hears of the end next, ends it
   });
   from.once('close', () => {
     if (!from.readableEnded || !from.writableFinished) reset(to);

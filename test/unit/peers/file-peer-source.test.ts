@@ -188,3 +188,14 @@ it('that is broken at the start says nothing until it is not', async () => {
   await origin.change();
   await seen.named(['a', 'c']);
 });
+
+it('does not repeat what is wrong with it when only the default CA changes', async () => {
+  const { origin, seen } = begin();
+  await origin.damage();
+  await until('a warning', () => origin.log.warnings.length === 1);
+  await origin.write(second, 'common.crt');
+  await until('the new CA', () => origin.log.lines.some(({ level }) => level === 'info'));
+  expect(origin.log.warnings).toHaveLength(1);
+  await origin.write(PEERS[0]);
+  await until('the new CA in use', () => seen.peers[0]?.ca === second);
+});
