@@ -58,18 +58,23 @@ export function createCallerOf(names: IdentityHeaderNames): CallerOf {
 function toCaller({ address, hash, certificate }: Connection, { headers }: ClientRequest): Caller {
   const identity = certificate && certificate.notAfter > Date.now() ? certificate.stamp : undefined;
   if (certificate !== undefined && identity !== undefined) {
-    const credential = certificate.fingerprint;
+    // The kind stands in front: a fingerprint is no secret, and in an Authorization header it must not be the same.
+    const credential = `certificate ${certificate.fingerprint}`;
     return { address, hash: hash32(credential), identity, credential, unauthenticated: false };
   }
-  const credential = headers.authorization ?? tokenProtocol(headers['sec-websocket-protocol']);
-  if (credential !== undefined) {
+  const given = credentialsIn(headers);
+  if (given !== undefined) {
+    const credential = `header ${given}`;
     return { address, hash: hash32(credential), identity: undefined, credential, unauthenticated: false };
   }
   return { address, hash, identity: undefined, credential: '', unauthenticated: certificate !== undefined };
 }
 
-function tokenProtocol(header: string | undefined): string | undefined {
-  return header?.includes(TOKEN_PROTOCOL) === true ? header : undefined;
+/** What a peer may take for credentials; an empty Authorization is none. */
+function credentialsIn(headers: ClientRequest['headers']): string | undefined {
+  const { authorization = '', 'sec-websocket-protocol': protocols = '' } = headers;
+  if (authorization.trim() !== '') return authorization;
+  return protocols.includes(TOKEN_PROTOCOL) ? protocols : undefined;
 }
 
 /** The certificate of a connection, or undefined where none was asked for or shown. */

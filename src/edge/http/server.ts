@@ -59,6 +59,8 @@ const HEADERS_MS = 60_000;
 const MAX_STREAMS = 250;
 // Node counts pairs before it counts bytes. 128 is its default, fewer than the groups some callers have.
 const MAX_HEADER_PAIRS = 16_384;
+// As much as a peer's response may bring (pools.ts); nghttp2's own limit is 64 KiB.
+const MAX_SENT_HEADER_BYTES = 1_048_576;
 
 /** Opens the listener; resolves when it accepts connections. */
 export async function openListener(deps: ListenerDeps): Promise<Listener> {
@@ -97,6 +99,7 @@ function createServer({ cert, key, clientCa, maxHeaderBytes }: ListenerSettings)
     allowHTTP1: true,
     ALPNProtocols: ['h2', 'http/1.1'],
     maxHeaderListPairs: MAX_HEADER_PAIRS,
+    maxSendHeaderBlockLength: MAX_SENT_HEADER_BYTES,
     settings: { maxHeaderListSize: maxHeaderBytes, maxConcurrentStreams: MAX_STREAMS },
     // Asked for, not insisted on: who shows none may have a token, and a bad one is answered 401, not cut off.
     ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
