@@ -38,7 +38,7 @@ export function indexCapabilities(documents: readonly (Document | undefined)[]):
     for (const group of document?.groups ?? []) {
       for (const version of group.versions) {
         const key = `${group.name}/${version.version}`;
-        if (version.serving === 'unlisted') entry(unlisted, key, () => []).push(peer);
+        if (version.serving === 'unlisted') addOnce(entry(unlisted, key, newList), peer);
         addResources(resources, group.name, version, peer);
       }
     }
@@ -64,9 +64,16 @@ function addResources(
 }
 
 function add(serving: Mutable, { verbs }: Resource | Subresource, peer: number): void {
-  serving.peers.push(peer);
-  for (const verb of verbs) entry(serving.verbs, verb, () => []).push(peer);
+  addOnce(serving.peers, peer);
+  for (const verb of verbs) addOnce(entry(serving.verbs, verb, newList), peer);
 }
+
+/** Peers come in order: one that lists a thing twice is the last there is. */
+function addOnce(peers: number[], peer: number): void {
+  if (peers.at(-1) !== peer) peers.push(peer);
+}
+
+const newList = (): number[] => [];
 
 function empty(): Mutable {
   return { peers: [], verbs: new Map<string, number[]>() };

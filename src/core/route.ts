@@ -44,9 +44,8 @@ export function route(snapshot: RoutingSnapshot, info: RequestInfo, context: Rou
     if (HEALTH_PATH.test(info.path)) return HEALTH;
     if (isDocument(snapshot, info.path)) return { kind: 'document', path: trimSlash(info.path) };
   }
-  if (!snapshot.peers.some((p) => p.read)) return NOTHING_READ;
   if (info.path.startsWith(OPENAPI_DOCUMENT)) return routeOpenApi(snapshot, info.path, context);
-  return toPeers(nonResourcePeers(snapshot, info.path, context.caller));
+  return toPeers(snapshot, nonResourcePeers(snapshot, info.path, context.caller));
 }
 
 /** Whether we answer it ourselves. Where no peer has OpenAPI v3 its root is 404, and clients turn to v2. */
@@ -59,13 +58,13 @@ function routeResource(snapshot: RoutingSnapshot, info: RequestInfo, context: Ro
   const capability = resources.get(`${info.group}/${info.version}/${info.resource}`);
   if (capability !== undefined) {
     const stickiness = stickinessOf(context.caller, capability.seed);
-    return toPeers(choosePeers(snapshot, narrow(capability, info), stickiness));
+    return toPeers(snapshot, choosePeers(snapshot, narrow(capability, info), stickiness));
   }
   const groupVersion = `${info.group}/${info.version}`;
   const perhaps = unlisted.get(groupVersion);
   if (perhaps !== undefined) {
     const stickiness = stickinessOf(context.caller, hash32(info.resource));
-    return toPeers(choosePeers(snapshot, perhaps, stickiness));
+    return toPeers(snapshot, choosePeers(snapshot, perhaps, stickiness));
   }
   if (!snapshot.peers.some((p) => p.read)) return NOTHING_READ;
   return { kind: 'unknown', groupVersion, failure: unserved(snapshot, info, context) };
@@ -109,24 +108,31 @@ export function missingDocument(snapshot: RoutingSnapshot): Failure {
 function routeOpenApi(snapshot: RoutingSnapshot, path: string, { caller, query }: RouteContext): Decision {
   const key = trimSlash(path).slice(OPENAPI_DOCUMENT.length);
   const document = snapshot.openApi.get(key);
-  if (document === undefined) return toPeers(nonResourcePeers(snapshot, path, caller));
+  if (document === undefined) return toPeers(snapshot, nonResourcePeers(snapshot, path, caller));
   const asked = /(?:^|&)hash=([^&]*)/.exec(query)?.[1];
   if (asked !== undefined && document.hash !== '' && asked !== document.hash) {
     return { kind: 'redirect', location: openApiUrl(key, document.hash) };
   }
-  return toPeers(choosePeers(snapshot, [document.peer], 0));
+  return toPeers(snapshot, choosePeers(snapshot, [document.peer], 0));
 }
 
 function nonResourcePeers(snapshot: RoutingSnapshot, path: string, caller: number): PeerOrder {
   const ready = snapshot.peers.filter((p) => p.ready);
-  if (path === '/version') return { level: 'any', candidates: ready.reverse() }; // oldest: clients gate features on it
+  if (path === '/version') return { level: 'any', candidates: oldestFirst(ready) };
   if (path === '/openapi/v2') return { level: 'any', candidates: ready }; // newest, which describes most
   const all = snapshot.peers.map((_, position) => position);
   return choosePeers(snapshot, all, stickinessOf(caller, hash32(path)));
 }
 
-function toPeers({ level, candidates }: PeerOrder): Decision {
-  return candidates.length > 0 ? { kind: 'peers', level, candidates } : NO_READY_PEER;
+/** Clients gate features on the version they see. A peer that has not told its own is asked last. */
+function oldestFirst(peers: readonly SnapshotPeer[]): readonly SnapshotPeer[] {
+  const told = peers.filter((peer) => peer.gitVersion !== '');
+  return [...told.reverse(), ...peers.filter((peer) => peer.gitVersion === '')];
+}
+
+function toPeers(snapshot: RoutingSnapshot, { level, candidates }: PeerOrder): Decision {
+  if (candidates.length > 0) return { kind: 'peers', level, candidates };
+  return snapshot.peers.some((p) => p.read) ? NO_READY_PEER : NOTHING_READ;
 }
 
 function trimSlash(path: string): string {

@@ -1,7 +1,7 @@
 // Everything `uvip demo` needs apart from the proxy itself: the simulated cluster, the flags of the proxy that is
 // to stand in front of it, kubeconfigs, and the words. Never starts the proxy: main does.
 
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { type SimulatedCluster, startSimulatedCluster } from './cluster.ts';
@@ -27,6 +27,8 @@ const [SECURE_PORT, OPS_PORT] = [8443, 8444];
 export async function prepareDemo(dir: string, log?: Log): Promise<Demo> {
   const cluster = await startSimulatedCluster({ dir: path.resolve(dir), host: HOST, ...(log && { log }) });
   try {
+    const cacheDir = cluster.file('kubectl-cache');
+    await rm(cacheDir, { recursive: true, force: true });
     await writeFile(cluster.file('objects.yaml'), DEMO_OBJECTS);
     const servers = await Promise.all(cluster.servers.map((each) => describeServer(cluster, each)));
     return {
@@ -36,7 +38,7 @@ export async function prepareDemo(dir: string, log?: Log): Promise<Demo> {
         demoText({
           proxyUrl,
           kubeconfig: await cluster.writeKubeconfig('uvip', proxyUrl, cluster.file('ca.crt')),
-          cacheDir: cluster.file('kubectl-cache'),
+          cacheDir,
           objects: cluster.file('objects.yaml'),
           servers,
         }),

@@ -1,7 +1,7 @@
 // Real servers that die, hang and come back (test bed S1), uvip in front: 503 within one probe, Stale in discovery,
 // gone after the hold, back within one interval; and a hung server harms nobody whom another can serve.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { h1, type Target } from '../support/client.ts';
 import { bearer, failuresIn, load } from '../support/load.ts';
 import { HAS_TESTBED, startTestbed, type Testbed } from '../support/testbed.ts';
@@ -36,6 +36,11 @@ describe.skipIf(!HAS_TESTBED)('peers over time', () => {
     ]);
   });
 
+  beforeEach(async () => {
+    if (!bed.server('new').running) await bed.start('new');
+    await until('all is well', async () => (await ask(MIGRATIONS)).status === 200);
+  });
+
   afterAll(() => bed.stop());
 
   const ask = (path: string) => h1(proxy, path, bearer(bed.adminToken));
@@ -58,11 +63,11 @@ describe.skipIf(!HAS_TESTBED)('peers over time', () => {
       expect((await ask(MIGRATIONS)).status).toBe(200);
       expect(await freshness()).toBe('Current');
       let died = 0;
-      let done = false;
+      const state = { done: false };
       const statuses: { at: number; status: number }[] = [];
       // Asks all the time, also while the server is going down.
       const asking = (async () => {
-        while (!done) statuses.push({ status: (await ask(MIGRATIONS)).status, at: performance.now() });
+        while (!state.done) statuses.push({ status: (await ask(MIGRATIONS)).status, at: performance.now() });
       })();
       try {
         await bed.kill('new', signal);
@@ -75,10 +80,10 @@ describe.skipIf(!HAS_TESTBED)('peers over time', () => {
         await until('gone', async () => (await freshness()) === undefined, { withinMs: HOLD_MS + 3000 });
         expect((await ask(`/apis/${GROUP}/v1beta1`)).status).toBe(404);
       } finally {
-        done = true;
+        state.done = true;
         await asking;
       }
-      expect([...new Set(statuses.map(({ status }) => status))].sort()).toEqual([200, 503]); // never 404
+      expect(statuses.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]); // never 404
       expect(statuses.filter(({ at, status }) => at > died + 2 * PROBE_MS && status !== 503)).toEqual([]);
       const gone = await ask(MIGRATIONS);
       expect(gone.values('retry-after')).toEqual([]);
@@ -99,14 +104,14 @@ describe.skipIf(!HAS_TESTBED)('peers over time', () => {
       `/apis/${GROUP}/v1beta1`,
       '/apis/storage.k8s.io/v1alpha1',
     ];
-    let done = false;
+    const state = { done: false };
     const restart = (async () => {
       await bed.kill('new');
       await bed.start('new');
-      done = true;
+      state.done = true;
     })();
     let rounds = 0;
-    while (!done || rounds < 100) {
+    while (!state.done || rounds < 100) {
       for (const path of paths) {
         const answer = await ask(path);
         expect(answer.status, path).toBe(200);

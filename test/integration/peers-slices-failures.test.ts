@@ -64,6 +64,15 @@ describe('a watch that ends', () => {
   it.each<[string, (store: SliceStore) => Behaviour | undefined]>([
     ['an ERROR event 410', () => undefined],
     [
+      'an ERROR event with the reason only',
+      (store) => (request, response, socket) => {
+        const object = { kind: 'Status', reason: 'Expired' };
+        if (request.target.includes('resourceVersion=101'))
+          response.writeHead(200).end(`${JSON.stringify({ type: 'ERROR', object })}\n`);
+        else store.serve()(request, response, socket);
+      },
+    ],
+    [
       'the status 410',
       (store) => (request, response, socket) => {
         if (request.target.includes('resourceVersion=101'))
@@ -87,6 +96,20 @@ describe('a watch that ends', () => {
     expect(peers[1].requests).toEqual([]);
     expect(log.warnings).toEqual([]);
   });
+});
+
+it('a peer that says 410 to every watch is not asked for ever', async () => {
+  const { store, peers, seen } = await pair();
+  peers[0].behaviour = (request, response, socket) => {
+    if (request.target.includes('watch=')) sendStatus(response, { code: 410, reason: 'Expired' });
+    else store.serve()(request, response, socket);
+  };
+  for (const { response } of store.watches) response.end();
+  await until('the other was asked', () => watchesOf(peers[1]).length === 1);
+  await watching(store);
+  expect(watchesOf(peers[0]).length).toBeLessThan(5);
+  store.put('EndpointSlice', 's1', slice([endpoint('b', '10.0.0.2')]));
+  await seen.named(['b']);
 });
 
 describe('bytes', () => {
@@ -244,7 +267,7 @@ describe('a peer that goes', () => {
     [
       'a list of nothing',
       (_, response) => {
-        response.writeHead(200).end('{"kind":"Status"}');
+        response.writeHead(200).end('{"kind":"Status","metadata":{"resourceVersion":"1"}}');
       },
     ],
     [
@@ -259,7 +282,7 @@ describe('a peer that goes', () => {
         response.destroy();
       },
     ],
-  ])('answers lists with %s: another one is asked, logged once', async (_, behaviour) => {
+  ])('answers lists with %s: another one is asked, logged once', async (answer, behaviour) => {
     const store = new SliceStore();
     store.put('EndpointSlice', 's1', slice([endpoint('a', '10.0.0.1')]));
     const peers = [await startPeer('p', behaviour), await startPeer('q', store.serve())];
@@ -267,6 +290,8 @@ describe('a peer that goes', () => {
     expect((await timed(follow(source).named(['a']))).ms).toBeLessThan(2000);
     await watching(store);
     expect(log.warnings).toHaveLength(2); // one for each collection
+    // v1beta1 is for peers that do not know v1, not for those that fail.
+    expect(slicesOf(peers[0]!)).toHaveLength(answer.startsWith('404') ? 2 : 1);
     expect(log.warnings.every(({ fields }) => fields['peer'] === 'p')).toBe(true);
   });
 
@@ -287,18 +312,29 @@ describe('a peer that goes', () => {
 });
 
 describe('when no peer answers', () => {
-  it('tries for ever, less and less often, and at once when one becomes ready', async () => {
-    const { store, peers, seen, ready, log } = await pair();
-    ready.clear();
-    await Promise.all(peers.map((peer) => peer.stop()));
-    peers[1].forget();
-    await until('both were tried', () => log.warnings.length >= 4);
+  /** Both peers are gone, and were tried so often that the next pause is 1.6 s. */
+  async function nobody() {
+    const all = await pair();
+    await Promise.all(all.peers.map((peer) => peer.stop()));
+    all.opened.length = 0;
+    all.ready.clear();
+    await until('five rounds of both peers and collections', () => all.opened.length >= 20);
+    return all;
+  }
+
+  it('tries for ever, and at once when one becomes ready', async () => {
+    const { store, peers, seen, ready, log } = await nobody();
     await peers[1].start();
-    // From now on every attempt would succeed; make it wait a long time for the next one.
     store.put('EndpointSlice', 's1', slice([endpoint('b', '10.0.0.2')]));
     ready.add('q');
     expect((await timed(seen.named(['b']))).ms).toBeLessThan(1000);
     expect(new Set(log.warnings.map(({ fields }) => fields['peer']))).toEqual(new Set(['p', 'q']));
+    expect(log.warnings.length).toBeLessThan(10);
+  });
+
+  it('can be stopped at once', async () => {
+    const { source } = await nobody();
+    expect((await timed(source.stop())).ms).toBeLessThan(500);
   });
 
   it('waits between half and all of a time that doubles up to 30 s', () => {

@@ -164,7 +164,11 @@ describe('a certificate', () => {
   });
 
   it.each(BAD)('%s counts as none beside a token', async (_, make) => {
-    for (const answer of await call(make(), ['Authorization', 'Bearer t', 'X-Remote-User', 'admin'], ['HTTP/1.1'])) {
+    for (const answer of await call(
+      make(),
+      ['Authorization', 'Bearer t', 'X-Remote-User', 'admin'],
+      ['HTTP/1.1'],
+    )) {
       expect(answer).toMatchObject({ status: 200, told: [[]], certificates: [''] });
     }
   });

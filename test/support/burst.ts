@@ -21,7 +21,10 @@ export async function burst(target: Target, requests: readonly BurstRequest[]): 
   const answers = requests.map(() => 'broken');
   const lanes = Array.from({ length: CONNECTIONS }, (_, lane) => {
     const mine = [...requests.keys()].filter((i) => i % CONNECTIONS === lane);
-    return sendAll(target, mine.map((i) => requests[i]!)).then((got) => {
+    return sendAll(
+      target,
+      mine.map((i) => requests[i]!),
+    ).then((got) => {
       got.forEach((answer, k) => (answers[mine[k]!] = answer));
     });
   });

@@ -1,7 +1,11 @@
 // Three counting peers on three nodes in two zones, and EndpointSlices that name peers: the ground on which traffic
 // distribution is tested.
 
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { FakePeer } from './peer.ts';
+import type { SliceStore } from './slice-store.ts';
 import type { Stage } from './stage.ts';
 
 /** a and b in zone z1 on nodes n1 and n2; c in z2 on n3. `far` is a type that only c serves. */
@@ -35,6 +39,12 @@ export const PLACE_FLAGS: readonly string[] = NAMES.flatMap((name) => [
   ...['--peer-node', `${name}=${PLACES[name].node}`],
   ...['--peer-zone', `${name}=${PLACES[name].zone}`],
 ]);
+
+/** Seldom asks peers, and has all the patience: for many requests on a machine that has other things to do too. */
+export const CALM: readonly string[] = [
+  ...['--peer-probe-interval', '1s', '--peer-probe-timeout', '30s', '--peer-connect-timeout', '30s'],
+  ...['--peer-discovery-interval', '10s', '--peer-discovery-timeout', '30s'],
+];
 
 /** Where the proxy runs, as flags; '' for what it is not told. */
 export function here(node: string, zone: string): readonly string[] {
@@ -76,3 +86,30 @@ export const hints = (nodes: readonly string[], zones: readonly string[]): Other
 
 /** Its own node and zone. */
 export const ownHints = (name: Name): Otherwise => hints([PLACES[name].node], [PLACES[name].zone]);
+
+/** Lets the peers serve the cluster's EndpointSlices and Services to whoever watches through them. */
+export function serveSlices(peers: Peers, store: SliceStore): void {
+  const serve = store.serve();
+  for (const peer of Object.values(peers)) {
+    peer.control = (request, response, socket) => {
+      if (!/\/(endpointslices|services)\?/.test(request.target)) return false;
+      serve(request, response, socket);
+      return true;
+    };
+  }
+}
+
+/** A peer file in a folder of its own, replaced as a whole at each write. */
+export async function peerFile(content: unknown) {
+  const dir = await mkdtemp(path.join(tmpdir(), 'uvip-peers-'));
+  const file = path.join(dir, 'peers.json');
+  const write = async (next: unknown) => {
+    await writeFile(`${file}.new`, typeof next === 'string' ? next : JSON.stringify(next));
+    await rename(`${file}.new`, file);
+  };
+  await write(content);
+  return { file, dir, write, remove: () => rm(dir, { recursive: true, force: true }) };
+}
+
+/** Several EndpointSlices as one document. */
+export const listOf = (...slices: readonly object[]) => ({ kind: 'List', apiVersion: 'v1', items: slices });

@@ -42,10 +42,14 @@ export async function openSource(peers: readonly FakePeer[], caFile?: string) {
     serverName: SERVER_NAME,
   }));
   const ready = new Set(peers.map(({ name }) => name));
+  const opened: string[] = [];
   const source = new SlicePeerSource({
     service: { namespace: 'ns', service: 'svc' },
     candidates: () => known.map((peer) => ({ peer, ready: ready.has(peer.name) })),
-    open: (peer) => createPool(peer, undefined, { connectTimeoutMs: 1000, maxConnections: 2 }),
+    open: (peer) => {
+      opened.push(peer.name);
+      return createPool(peer, undefined, { connectTimeoutMs: 1000, maxConnections: 2 });
+    },
     headers: (peer) => ({ host: peer.serverName, 'x-asked-as': `uvip at ${peer.name}` }),
     trust: { ca: ca.cert, serverName: SERVER_NAME, ...(caFile && { caFile }) },
     certificates: diskFiles.certificates,
@@ -54,7 +58,7 @@ export async function openSource(peers: readonly FakePeer[], caFile?: string) {
     lookEveryMs: 5,
   });
   stops.push(() => source.stop());
-  return { source, log, ready };
+  return { source, log, ready, opened };
 }
 
 /** One peer in front of a store that names endpoint `a` at first, followed from the beginning. */

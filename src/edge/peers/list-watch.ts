@@ -2,7 +2,6 @@
 // where it ended, list again where that is not possible. Knows nothing of what the objects are.
 
 import { type Json, MalformedDocument, object, text } from '../../core/json.ts';
-import type { Peer } from '../../core/peer.ts';
 import type { Log } from '../../state/ports.ts';
 import {
   type Collection,
@@ -50,8 +49,8 @@ export class ListWatch {
   readonly #deps: ListWatchDeps;
   readonly #changed: (objects: readonly Json[]) => void;
   readonly #objects = new Map<string, Json>();
-  /** Peers (addresses) that failed since the last pause. */
-  readonly #tried = new Set<string>();
+  /** Peers (addresses) that failed since the last pause, each with whether it was ready when it was chosen. */
+  readonly #tried = new Map<string, boolean>();
   readonly #told = new Set<string>();
   #place: (Place & { readonly address: string }) | undefined;
   #held: Held | undefined;
@@ -106,9 +105,9 @@ export class ListWatch {
 
   /** Waits, less long if a peer becomes ready meanwhile. */
   async #rest(): Promise<void> {
+    const ready = new Set([...this.#tried].flatMap(([address, wasReady]) => (wasReady ? [address] : [])));
     this.#tried.clear();
     const ms = backOffMs(++this.#rounds, this.#deps.random());
-    const ready = new Set(this.#deps.candidates().filter(isReady).map(toAddress));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms).unref();
       const end = () => {
@@ -132,7 +131,7 @@ export class ListWatch {
     if (performance.now() - this.#watchingSince >= LONG_ENOUGH_MS) this.#forgiveAll();
     else failure ??= new Error('the watch ended too soon');
     if (this.#left) await this.#close();
-    else if (failure !== undefined) await this.#failed(candidate.peer, failure);
+    else if (failure !== undefined) await this.#failed(candidate, failure);
     this.#left = false;
   }
 
@@ -183,14 +182,14 @@ export class ListWatch {
     if (!this.#stopped) this.#changed([...this.#objects.values()]);
   }
 
-  async #failed(peer: Peer, error: unknown): Promise<void> {
+  async #failed({ peer, ready }: Candidate, error: unknown): Promise<void> {
     // After a broken connection we go on from where it broke; what was said on a whole one is taken at its word.
     if (error instanceof RefusedByPeer || error instanceof MalformedDocument) this.#place = undefined;
     const expired = error instanceof RefusedByPeer && error.status === GONE && this.#failures === 0;
     this.#failures++;
     await this.#close();
     if (expired) return; // nobody's fault: list again, from the same peer
-    this.#tried.add(addressOf(peer));
+    this.#tried.set(addressOf(peer), ready);
     const reason = error instanceof Error ? error.message : String(error);
     const line = `${peer.name} ${reason}`;
     if (this.#told.has(line)) return;

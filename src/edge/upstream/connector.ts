@@ -1,12 +1,12 @@
-// Opens connections for undici's pools, and keeps one trap of undici 7 from being sprung. Knows nothing of peers.
+// Opens connections for undici's pools, and mends one fault of undici 7 on the way. Knows nothing of peers.
 
 import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
-// How soon a held end is looked at again: it is rare, and its client is slow.
-const LOOK_EVERY_MS = 20;
+const NOTHING = Buffer.alloc(0);
+const mended = new WeakSet<object>();
 
-/** undici's own connector, with the end of a connection held back while nobody can take it. */
+/** undici's own connector; the first connection made by it mends undici's parser for all. */
 export function createConnector(options: buildConnector.BuildOptions): buildConnector.connector {
   const connect = buildConnector(options);
   return (target, done) => {
@@ -15,34 +15,52 @@ export function createConnector(options: buildConnector.BuildOptions): buildConn
         done(error, null);
         return;
       }
-      holdEndWhilePaused(socket);
-      done(null, socket);
+      done(null, socket); // hangs a parser on the socket
+      mendParser(socket);
     });
   };
 }
 
-/**
- * A response that says `Connection: close` and is paused for a slow client when the peer's end arrives makes
- * undici 7 fail an assertion inside the socket's `end` event, which ends the process (nodejs/undici#5360; 8.x, which
- * has the fix, needs Node 22). So the event waits until the parser is not paused.
- */
-function holdEndWhilePaused(socket: Socket): void {
-  const emit = socket.emit.bind(socket) as (event: string, ...values: unknown[]) => boolean;
-  const guarded = (event: string, ...values: unknown[]): boolean => {
-    if (event !== 'end' || !isPaused(socket)) return emit(event, ...values);
-    const timer = setInterval(() => {
-      if (isPaused(socket) && !socket.destroyed) return;
-      clearInterval(timer);
-      if (!socket.destroyed) emit('end');
-    }, LOOK_EVERY_MS);
-    return true;
-  };
-  socket.emit = guarded as typeof socket.emit;
+/** What is used of undici's Parser (lib/dispatcher/client-h1.js, 7.30.2; the version is pinned). */
+interface Parser {
+  paused: boolean;
+  readonly ptr: number | null;
+  readonly socket: Socket;
+  readonly llhttp: { llhttp_resume(ptr: number | null): void };
+  execute(bytes: Buffer): void;
+  finish(): Error | null;
 }
 
-/** Whether undici's parser on this socket is paused. It hangs on the socket under a symbol of undici's own. */
-function isPaused(socket: Socket): boolean {
+/**
+ * A response that says `Connection: close` and is paused for a slow client when the peer's end, or its reset, arrives
+ * makes undici 7 fail an assertion inside the socket's event, which ends the process (nodejs/undici#5360; 8.x has the
+ * fix and needs Node 22). As there: what has arrived is parsed first, paused or not, and then it finishes.
+ */
+function mendParser(socket: Socket): void {
+  const prototype = parserPrototypeOf(socket);
+  if (prototype === undefined || mended.has(prototype)) return;
+  mended.add(prototype);
+  const { finish } = prototype;
+  prototype.finish = function (this: Parser): Error | null {
+    if (this.paused) {
+      goOn(this);
+      this.execute((this.socket.read() as Buffer | null) ?? NOTHING);
+      if (this.paused) goOn(this);
+      if (this.ptr === null) return null;
+    }
+    return finish.call(this);
+  };
+}
+
+function goOn(parser: Parser): void {
+  parser.llhttp.llhttp_resume(parser.ptr);
+  parser.paused = false;
+}
+
+/** It hangs on the socket under a symbol of undici's own. */
+function parserPrototypeOf(socket: Socket): Parser | undefined {
   const key = Object.getOwnPropertySymbols(socket).find((symbol) => symbol.description === 'parser');
   const parser: unknown = key && (socket as unknown as Record<symbol, unknown>)[key];
-  return typeof parser === 'object' && parser !== null && 'paused' in parser && parser.paused === true;
+  const usable = typeof parser === 'object' && parser !== null && 'llhttp' in parser && 'finish' in parser;
+  return usable ? (Object.getPrototypeOf(parser) as Parser) : undefined;
 }

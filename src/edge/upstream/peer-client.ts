@@ -2,6 +2,7 @@
 // the state's PeerClient port. Never carries a client's request, and has sockets of its own, so that a peer busy
 // with clients is not taken for a sick one.
 
+import type { Document } from '../../core/document.ts';
 import { type OpenApiIndex, parseOpenApiRoot } from '../../core/openapi.ts';
 import type { PeerDiscovery } from '../../core/snapshot.ts';
 import { parseVersion, type PeerVersion } from '../../core/version.ts';
@@ -9,7 +10,7 @@ import { type PeerClient, PeerError } from '../../state/ports.ts';
 import { type ControlAnswer, controlGet } from './control-request.ts';
 import { createPool, type PeerEndpoint, type ShownCertificate } from './pools.ts';
 import { emptyMemory, type Get, getJson, readDiscovery } from './read-discovery.ts';
-import { supplement, type Supplements } from './supplement.ts';
+import { supplement, type Supplements, withKnownHashes } from './supplement.ts';
 
 /** As whom we read and probe: at most one of the two. */
 export interface ControlIdentity {
@@ -47,6 +48,7 @@ export function openPeerClient(peer: PeerEndpoint, settings: ControlSettings): P
   const memory = emptyMemory();
   const supplements: Supplements = new Map();
   let last: PeerDiscovery | undefined;
+  let lastDocument: Document | undefined;
   return {
     discover: async (wanted) => {
       const [document, version, openApi] = await Promise.all([
@@ -54,8 +56,11 @@ export function openPeerClient(peer: PeerEndpoint, settings: ControlSettings): P
         readVersion(get, last?.version),
         readOpenApi(get, last?.openApi),
       ]);
-      const same = document === last?.document && version === last.version && openApi === last.openApi;
-      if (last === undefined || !same) last = { document, version, openApi };
+      const same = document === lastDocument && version === last?.version && openApi === last?.openApi;
+      if (last === undefined || !same) {
+        last = { document: withKnownHashes(document, supplements), version, openApi };
+        lastDocument = document;
+      }
       return last;
     },
     supplement: async (discovery, thorough) => {

@@ -28,6 +28,11 @@ export async function supplement(get: Get, document: Document, known: Supplement
   });
   const paths = new Set(versions.map(({ path }) => path));
   for (const path of known.keys()) if (!paths.has(path)) known.delete(path);
+  return withKnownHashes(document, known);
+}
+
+/** The document with the hashes that are known already, of versions that are what they were. */
+export function withKnownHashes(document: Document, known: Supplements): Document {
   return {
     groups: document.groups.map((g) => ({
       ...g,
@@ -44,13 +49,17 @@ async function readHashes(get: Get, path: string): Promise<ReadonlyMap<string, s
   }
 }
 
+/** What a list says of a version, but for the hashes. */
 function contentOf(version: GroupVersion): string {
-  return JSON.stringify(version.resources);
+  return JSON.stringify(version.resources, (name, value: unknown) =>
+    name === 'storageVersionHash' ? undefined : value,
+  );
 }
 
 function withHashes(group: string, version: GroupVersion, known: Supplements): GroupVersion {
-  const hashes = known.get(groupVersionPath(group, version.version))?.hashes;
-  if (hashes === undefined) return version;
+  const found = known.get(groupVersionPath(group, version.version));
+  if (found?.content !== contentOf(version)) return version;
+  const { hashes } = found;
   const resources = version.resources.map((r) => ({ ...r, storageVersionHash: hashes.get(r.name) ?? '' }));
   return { ...version, resources };
 }

@@ -96,8 +96,8 @@ describe.skipIf(missing).each<[string, boolean, string]>([
       ['exec', '-i', 'p', '--', 'cat'],
       ['attach', '-i', '-q', 'p'],
     ]) {
-      const { stdout, code, stderr } = await k(args, bytes);
-      expect([stdout.equals(bytes), code, stderr]).toEqual([true, 0, '']);
+      const { stdout, code } = await k(args, bytes);
+      expect([stdout.equals(bytes), code]).toEqual([true, 0]);
     }
   });
 
@@ -176,18 +176,31 @@ describe('a server asked by hand', () => {
   };
 
   it.each([
-    ['an unknown token', EXEC, 'nonsense', 401, 'Unauthorized'],
-    ['a user who may not', EXEC, 'user', 403, 'cannot create resource \\"pods/exec\\" in API group'],
-    ['a pod that is not there', `${PODS}/q/exec?command=x`, 'admin', 404, 'pods \\"q\\" not found'],
-    ['a pod without such a subresource', `${PODS}/p/nonsense`, 'admin', 404, 'could not find'],
-    ['no command', `${PODS}/p/exec`, 'admin', 400, 'at least 1 command'],
-  ])('answers %s with a Status, and hangs up', async (_, target, who, status, message) => {
-    const token = who === 'admin' || who === 'user' ? cluster.tokens[who] : who;
-    const { response, body } = await askUpgrade(target, token);
+    ['an unknown token', { target: EXEC, who: 'nobody', status: 401, message: 'Unauthorized' }],
+    [
+      'a user who may not',
+      { target: EXEC, who: 'user', status: 403, message: 'cannot create resource "pods/exec" in API group' },
+    ],
+    [
+      'a pod that is not there',
+      { target: `${PODS}/q/exec?command=x`, who: 'admin', status: 404, message: 'pods "q" not found' },
+    ],
+    [
+      'a pod without such a subresource',
+      { target: `${PODS}/p/nonsense`, who: 'admin', status: 404, message: 'could not find' },
+    ],
+    ['no command', { target: `${PODS}/p/exec`, who: 'admin', status: 400, message: 'at least 1 command' }],
+  ])('answers %s with a Status, and hangs up', async (_, { target, who, status, message }) => {
+    const { response, body } = await askUpgrade(
+      target,
+      new Map(Object.entries(cluster.tokens)).get(who) ?? who,
+    );
     expect(response.statusCode).toBe(status);
     expect(response.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json' });
-    expect(body).toContain('"kind":"Status"');
-    expect(body).toContain(message);
+    expect(JSON.parse(body)).toMatchObject({
+      kind: 'Status',
+      message: expect.stringContaining(message) as string,
+    });
   });
 
   it('refuses protocols it does not speak', async () => {
@@ -213,7 +226,6 @@ describe('a server asked by hand', () => {
       const query = 'command=sh&command=-c&command=echo+hi;exit+2&stdout=1&stderr=1';
       const socket = new WebSocket(`${cluster.server('new').url}${PODS}/p/exec?${query}`, [protocol], {
         ca: cluster.certificates['peer-ca'].cert,
-        servername: 'kubernetes.default.svc',
         headers: { authorization: `Bearer ${cluster.tokens.admin}` },
       });
       const messages: string[] = [];
@@ -221,7 +233,9 @@ describe('a server asked by hand', () => {
       expect(await once(socket, 'close')).toEqual([1000, expect.anything()]);
       expect(socket.protocol).toBe(protocol);
       expect(messages.slice(0, 2)).toEqual(['\x01', '\x01hi\n']);
-      expect(messages.at(-1)).toMatch(/^\x03.*"reason":"ExitCode","message":"2"/);
+      const [outcome] = messages.slice(-1);
+      expect(outcome?.slice(0, 1)).toBe('\x03');
+      expect(outcome).toContain('{"reason":"ExitCode","message":"2"}');
     },
   );
 });

@@ -276,7 +276,8 @@ describe('requests that are not for a resource', () => {
   });
 
   it.each<[string, RoutingSnapshot, string, string]>([
-    ['nothing read', UNREAD, 'GET /metrics', 'refuse NOTHING_READ'],
+    ['nothing read', EMPTY_SNAPSHOT, 'GET /metrics', 'refuse NOTHING_READ'],
+    ['ready, though none was read', UNREAD, 'GET /metrics', 'peers a'],
     [
       'nobody ready',
       snapshotOf([view('a', { document: OLD, state: 'notReady' })]),

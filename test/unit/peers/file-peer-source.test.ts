@@ -163,6 +163,7 @@ it('logs one line for each broken content, naming file and reason', async () => 
     ['peers: []', /peers: empty/],
     ['peers: [{name: a}, {address: "x:0"}]', /address: required; .*not HOST:PORT/],
     ['kind: Pod', /Pod/],
+    ['kind: Pod # still', /Pod/],
     [sliceText('s'), /no endpoint/],
     [sliceText('s', 'not-an-address'), /not IPv4/],
     [sliceText('s', '10.0.0.1').replace('"https"', '7'), /name: not a string/],
