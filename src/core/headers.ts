@@ -70,21 +70,27 @@ function filterRequest(
     else if (passes(verdict, own)) out.push(name, raw[i + 1] as string);
     if (verdict === 'auditId') audited = true;
   }
-  if (raw[0]?.startsWith(':') === true) joinCookies(out);
+  if (isHttp2(raw)) joinCookies(out);
   out.push('X-Forwarded-For', forwardedFor + own.clientAddress);
   if (!audited) out.push('Audit-ID', own.auditId());
   return own.identity === undefined ? out : out.concat(own.identity);
 }
 
+/** Node gives a request's pseudo headers first. */
+function isHttp2(raw: readonly string[]): boolean {
+  return raw[0]?.startsWith(':') === true;
+}
+
 /** HTTP/2 clients send a cookie in pieces, which over HTTP/1.1 are one header again (RFC 9113 section 8.2.3). */
 function joinCookies(flat: string[]): void {
-  const first = flat.indexOf('cookie');
-  if (first < 0) return;
-  for (let i = flat.length - 2; i > first; i -= 2) {
+  let last = -1;
+  for (let i = flat.length - 2; i >= 0; i -= 2) {
     if (flat[i] !== 'cookie') continue;
-    const [, piece = ''] = flat.splice(i, 2);
-    const before = flat.lastIndexOf('cookie', i - 1);
-    flat[before + 1] = `${flat[before + 1] ?? ''}; ${piece}`;
+    if (last >= 0) {
+      flat[i + 1] = `${flat[i + 1] as string}; ${flat[last + 1] as string}`;
+      flat.splice(last, 2);
+    }
+    last = i;
   }
 }
 

@@ -248,6 +248,10 @@ describe('a peer that has received the request', () => {
 });
 
 describe('a client that leaves', () => {
+  const before = (socket: Socket) => {
+    socket.allowHalfOpen = true; // whatever the server says: outside a tunnel there are no halves
+    return Promise.resolve();
+  };
   const ways: [string, (client: RawConnection) => void][] = [
     [
       'closes',
@@ -284,10 +288,6 @@ describe('a client that leaves', () => {
 
   it.each(ways)('and %s while the peer is being awaited takes that connection with it', async (_, leave) => {
     const peer = await openPeer();
-    const before = (socket: Socket) => {
-      socket.allowHalfOpen = true; // whatever the server says: before an answer there are no halves
-      return Promise.resolve();
-    };
     const { proxy, client } = await openProxy({ ports: [peer.port, peer.port], before });
     client.write(upgradeRequest(PATH));
     const connection = await peer.connection(0);
@@ -302,7 +302,7 @@ describe('a client that leaves', () => {
 
   it.each(ways)("and %s within an answer takes the peer's connection with it", async (_, leave) => {
     const peer = await openPeer(answering('HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nabc'));
-    const { proxy, client } = await openProxy({ ports: [peer.port] });
+    const { proxy, client } = await openProxy({ ports: [peer.port], before });
     client.write(upgradeRequest(PATH));
     await client.readUntil('abc');
     const connection = await peer.connection(0);

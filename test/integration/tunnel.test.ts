@@ -1,6 +1,7 @@
 // What a tunnel sends to the peer and relays from it: request head, response head, early bytes, answers that are
 // not 101 (field notes C1, C2, C3, C6, C11).
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectRaw, SWITCHING, upgradeRequest } from '../support/raw-client.ts';
@@ -216,8 +217,31 @@ describe('an answer that is not 101', () => {
     client.socket.pause();
     while (proxy.clients[0]?.writableNeedDrain !== true)
       await new Promise((resolve) => setImmediate(resolve));
+    await delay(300);
+    expect(proxy.clients[0].writableLength).toBeLessThan(1_048_576); // the peer waits, not we
     client.socket.resume();
     expect((await client.readBytes(body.length)).equals(body)).toBe(true);
+  });
+
+  it('with a body that a reset breaks off ends in a reset, though nothing says how long it was to be', async () => {
+    const { client } = await setUp(async (connection) => {
+      await connection.readHead();
+      connection.write('HTTP/1.1 500 Internal Server Error\r\nX-Framing: none\r\n\r\nsome');
+      connection.reset();
+    });
+    client.write(upgradeRequest(EXEC));
+    await client.readAll();
+    expect(await client.ending).toBe('broken');
+  });
+
+  it('with chunks that do not end where they should ends in a reset at once', async () => {
+    const body = '2\r\nnoXX\r\n0\r\n\r\n';
+    const { client } = await setUp(
+      answering(`HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n${body}`),
+    );
+    client.write(upgradeRequest(EXEC));
+    await client.readAll();
+    expect(await client.ending).toBe('broken');
   });
 
   it.each([

@@ -182,6 +182,7 @@ describe('a second answer behind the first', () => {
     const head = await client.readHead();
     expect(head).not.toMatch(/content-length/i);
     expect(head).toMatch(/\r\nTransfer-Encoding: chunked\r\n/);
+    expect(await client.readAll()).toBe('2\r\nno\r\n0\r\n\r\n');
   });
 });
 

@@ -24,7 +24,7 @@ export interface StreamAnswer {
 }
 
 /** Leave to upgrade the connection; who did not ask for an upgrade is told to. */
-export interface UpgradeAnswer {
+interface UpgradeAnswer {
   readonly kind: 'upgrade';
   readonly service: PodService;
 }

@@ -41,6 +41,12 @@ export class SpdyConnection {
     // Many streams wait for the same drain.
     transport.setMaxListeners(0);
     transport.on('error', () => undefined); // `close` follows
+    transport.once('close', () => {
+      clearTimeout(this.#farewell);
+      for (const { stream } of this.#streams.values()) {
+        stream.destroy();
+      }
+    });
   }
 
   /** Reads until the connection is over; never throws. */
@@ -52,11 +58,7 @@ export class SpdyConnection {
     } catch {
       // Broken, or no SPDY: either way there is nobody to tell.
     }
-    clearTimeout(this.#farewell);
     this.#transport.destroy();
-    for (const { stream } of this.#streams.values()) {
-      stream.destroy();
-    }
   }
 
   /** Says goodbye. What streams wrote before arrives before it; what the client still sends is read and forgotten. */

@@ -17,6 +17,7 @@ export function serveProcessBySpdy(
   const gone = new AbortController();
   const names = (['stdin', 'stdout', 'stderr'] as const).filter((name) => wanted[name]);
   const streams = new Map<string, SpdyStream>();
+  let started = false;
   const connection = new SpdyConnection(transport, (stream) => {
     const type = stream.headers.get('streamtype') ?? '';
     streams.set(type, stream);
@@ -24,9 +25,10 @@ export function serveProcessBySpdy(
       stream.resume(); // nothing comes but its end, and sizes of the terminal
     }
     const error = streams.get('error');
-    if (error === undefined || type === 'resize' || !names.every((name) => streams.has(name))) {
+    if (started || error === undefined || !names.every((name) => streams.has(name))) {
       return;
     }
+    started = true;
     clearTimeout(opening);
     const [stdin, stdout, stderr] = ['stdin', 'stdout', 'stderr'].map((name) => streams.get(name));
     const end = () => {

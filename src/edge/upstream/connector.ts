@@ -40,12 +40,13 @@ function mendParser(socket: Socket): void {
   const prototype = parserPrototypeOf(socket);
   if (prototype === undefined || mended.has(prototype)) return;
   mended.add(prototype);
-  const { finish } = prototype;
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the parser as `this`, below
+  const finish = prototype.finish;
   prototype.finish = function (this: Parser): Error | null {
     if (this.paused) {
       goOn(this);
       this.execute((this.socket.read() as Buffer | null) ?? NOTHING);
-      if (this.paused) goOn(this);
+      goOn(this); // it may be paused again by what was parsed
       if (this.ptr === null) return null;
     }
     return finish.call(this);
