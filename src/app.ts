@@ -72,7 +72,13 @@ export async function startApp(config: Config, version: string): Promise<App> {
     state,
     metrics,
   };
-  const ops = await openOps({ ...config.ops, condition, metrics, here: config.place });
+  const ops = await openOps({
+    ...config.ops,
+    condition,
+    metrics,
+    here: config.place,
+    passThrough: { endpointOf: peers.named, connectTimeoutMs: config.connectTimeoutMs },
+  });
   const listener: Listener = await openListener({
     settings: {
       ...config.listen,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The process edge: argv, signals, exit code. The only file that uses `process`; what a command does is elsewhere.
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, startApp } from './app.ts';
@@ -57,12 +57,14 @@ async function serve(argv: readonly string[]): Promise<number> {
 
 async function demo(argv: readonly string[]): Promise<number> {
   if (argv.length > 0) return complain('usage: uvip demo');
-  const prepared = await prepareDemo(join(tmpdir(), 'uvip-demo'));
+  const interrupted = signalled(); // also while it starts
+  console.log('Starting simulated API servers of three releases, and uvip in front of them ...');
+  const prepared = await prepareDemo(mkdtempSync(join(tmpdir(), 'uvip-demo-')));
   try {
     const app = await start([...prepared.argv, '--log-level=error', '--log-format=text']);
     if (app === undefined) return FAILED;
     say(await prepared.describe(`https://127.0.0.1:${app.port}`));
-    await signalled();
+    await interrupted;
     await stop(app);
   } finally {
     await prepared.stop();

@@ -104,6 +104,7 @@ it('a peer that says 410 to every watch is not asked for ever', async () => {
     if (request.target.includes('watch=')) sendStatus(response, { code: 410, reason: 'Expired' });
     else store.serve()(request, response, socket);
   };
+  passTime(6000); // a good watch has ended, and the first 410 is forgiven
   for (const { response } of store.watches) response.end();
   await until('the other was asked', () => watchesOf(peers[1]).length === 1);
   await watching(store);
@@ -312,13 +313,18 @@ describe('a peer that goes', () => {
 });
 
 describe('when no peer answers', () => {
-  /** Both peers are gone, and were tried so often that the next pause is 1.6 s. */
+  /** Both peers are gone, and were tried so often that the pause, which has begun, is 1.6 s or more. */
   async function nobody() {
     const all = await pair();
     await Promise.all(all.peers.map((peer) => peer.stop()));
     all.opened.length = 0;
     all.ready.clear();
     await until('five rounds of both peers and collections', () => all.opened.length >= 20);
+    let [opened, since] = [0, 0];
+    await until('a pause', () => {
+      if (opened !== all.opened.length) [opened, since] = [all.opened.length, performance.now()];
+      return performance.now() - since > 200;
+    });
     return all;
   }
 

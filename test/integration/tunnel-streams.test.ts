@@ -118,7 +118,7 @@ describe('amounts', () => {
     await proxy.ended(200);
     expect(proxy.report.ended).toBe(200);
     expect(proxy.report.failures).toEqual([]);
-  });
+  }, 60_000);
 
   it.each(['client', 'peer'] as const)(
     'does not grow while the %s does not read',

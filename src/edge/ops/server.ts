@@ -6,6 +6,7 @@ import type { Place } from '../../core/hints.ts';
 import { type Condition, reportHealth } from '../../core/health-report.ts';
 import type { RoutingSnapshot } from '../../core/snapshot.ts';
 import type { Metrics } from '../metrics.ts';
+import { addPassThrough, type PassThroughDeps } from './pass-through.ts';
 
 export interface OpsDeps {
   readonly host: string;
@@ -14,6 +15,7 @@ export interface OpsDeps {
   readonly metrics: Metrics;
   /** Where this proxy runs. */
   readonly here: Place;
+  readonly passThrough: PassThroughDeps;
 }
 
 export interface OpsListener {
@@ -22,7 +24,14 @@ export interface OpsListener {
 }
 
 /** Opens the listener; resolves when it accepts connections. */
-export async function openOps({ host, port, condition, metrics, here }: OpsDeps): Promise<OpsListener> {
+export async function openOps({
+  host,
+  port,
+  condition,
+  metrics,
+  here,
+  passThrough,
+}: OpsDeps): Promise<OpsListener> {
   const app = Fastify({ logger: false, forceCloseConnections: true });
   app.get('/metrics', async (_request, reply) => {
     await reply.type(metrics.registry.contentType).send(await metrics.registry.metrics());
@@ -38,6 +47,7 @@ export async function openOps({ host, port, condition, metrics, here }: OpsDeps)
   app.get<{ Querystring: Asked }>('/explain', async ({ query }, reply) =>
     reply.send(explain(condition().snapshot, question(query, here))),
   );
+  await addPassThrough(app, passThrough);
   await app.listen({ host, port });
   return { port: (app.server.address() as { port: number }).port, close: () => app.close() };
 }

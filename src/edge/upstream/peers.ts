@@ -34,6 +34,9 @@ export class PeerDirectory {
 
   readonly poolsOf = ({ address }: Addressed): PeerPools | undefined => this.#known.get(address)?.pools;
 
+  readonly named = (name: string): PeerEndpoint | undefined =>
+    [...this.#known.values()].find(({ endpoint }) => endpoint.name === name)?.endpoint;
+
   /** The peers there are from now on, and the front-proxy certificate to show them. */
   update(endpoints: readonly PeerEndpoint[], shown: ShownCertificate | undefined): void {
     const present = new Set<string>();

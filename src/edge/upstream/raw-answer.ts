@@ -77,7 +77,6 @@ export function relayAnswer(client: Socket, { head, socket: peer }: UpgradeAnswe
   peer.resume();
 }
 
-/** Reads on without looking, so that closing does not turn into a reset that costs the client its answer. */
 /** The last has been written: our side ends, what the client still sends goes nowhere, and it has a while to go. */
 export function sayFarewell(client: Socket): void {
   client.on('error', () => undefined);
@@ -85,6 +84,7 @@ export function sayFarewell(client: Socket): void {
   client.end();
 }
 
+/** Reads on without looking, so that closing does not turn into a reset that costs the client its answer. */
 function closeWithin(client: Socket, ms: number, late: () => void = () => client.destroy()): void {
   const timer = setTimeout(late, ms);
   client.once('close', () => {
