@@ -13,7 +13,7 @@ export interface PreparedDocument {
 }
 
 /** The forms of the two roots; every other document has the legacy form only. */
-export type DocumentForm = 'v2' | 'v2beta1' | 'legacy';
+type DocumentForm = 'v2' | 'v2beta1' | 'legacy';
 
 /** Key: `${form} ${path}`, such as `v2 /apis` or `legacy /apis/apps/v1`. */
 export type Catalog = ReadonlyMap<string, PreparedDocument>;

@@ -61,7 +61,7 @@ export function explain(current: RoutingSnapshot, { method, target, here }: Ques
     decision: inWords(decision),
     peers: snapshot.peers.map((peer, position) => explainPeer(peer, capable.includes(position))),
     level: decision.kind === 'peers' ? decision.level : '',
-    why: decision.kind === 'peers' ? reasons(snapshot, capable, here) : [],
+    why: isAboutPeers(decision) ? reasons(snapshot, capable, { decision, here }) : [],
     attempts: decision.kind === 'peers' ? decision.candidates.map((peer) => peer.name) : [],
   };
 }
@@ -84,17 +84,35 @@ function explainPeer(
   };
 }
 
-function reasons(snapshot: RoutingSnapshot, capable: readonly number[], here: Place): readonly string[] {
+/** Whether peers decided it: those that were found, or that none was. */
+function isAboutPeers(decision: Decision): boolean {
+  return (
+    decision.kind === 'peers' || (decision.kind === 'refuse' && decision.failure.code === 'NO_READY_PEER')
+  );
+}
+
+function reasons(
+  snapshot: RoutingSnapshot,
+  capable: readonly number[],
+  { decision, here }: { decision: Decision; here: Place },
+): readonly string[] {
   const peers = snapshot.peers.filter((_, position) => capable.includes(position));
   const names = peers.map((peer) => peer.name);
-  const { why } = readHints(peers.map(asEndpoint), here, snapshot.policy);
+  const { level, why } = readHints(peers.map(asEndpoint), here, snapshot.policy);
   const incapable = snapshot.peers.filter((_, position) => !capable.includes(position));
+  const byPlace = decision.kind !== 'peers' || decision.level === level;
   return [
-    describeVerdict('node', why.node, names),
-    describeVerdict('zone', why.zone, names),
+    ...(byPlace
+      ? [describeVerdict('node', why.node, names), describeVerdict('zone', why.zone, names)]
+      : ['chosen by what the peers are, not by where they run']),
     ...incapable.map((peer) => `${peer.name} does not serve it`),
-    ...peers.filter((peer) => !peer.ready).map((peer) => `${peer.name} serves it, but is ${peer.state}`),
+    ...peers.filter((peer) => !peer.ready).map((peer) => `${peer.name} serves it, but is ${stateOf(peer)}`),
   ];
+}
+
+/** Also of one that we find well and whose EndpointSlice says that it is not ready. */
+function stateOf({ state }: SnapshotPeer): string {
+  return state === 'ready' ? 'not ready by its EndpointSlice' : state;
 }
 
 function inWords(decision: Decision): string {

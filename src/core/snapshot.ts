@@ -135,7 +135,7 @@ function isMet({ discovery, state }: PeerView): boolean {
 }
 
 /** An endpoint as traffic distribution sees it: it is what its source says only while we find it well ourselves. */
-export function endpointOf(peer: Peer, state: PeerState): Endpoint {
+function endpointOf(peer: Peer, state: PeerState): Endpoint {
   const { ready, serving, terminating } = peer.conditions ?? WELL;
   const { node, zone, hints } = peer;
   const found = state === 'ready';

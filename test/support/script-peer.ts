@@ -3,7 +3,7 @@
 // received. Parses only as much as it takes to find where a request ends.
 
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { Pair } from '../../src/pki/certificates.ts';
 import { makeDocument, type Served } from './peer-documents.ts';
@@ -35,7 +35,8 @@ export class ScriptPeer {
   /** What becomes of clients' requests. */
   script: Script = respond;
   onHead: HeadScript = () => false;
-  /** What becomes of a connection before its handshake: true to refuse it. */
+  /** What becomes of a connection before its handshake. */
+  onConnection: (socket: Socket) => void = () => undefined;
   port = 0;
   /** Clients' requests that came whole. */
   requests: WireRequest[] = [];
@@ -70,6 +71,9 @@ export class ScriptPeer {
       this.#read(socket);
     });
     server.on('tlsClientError', () => undefined);
+    server.on('connection', (socket: Socket) => {
+      this.onConnection(socket);
+    });
     server.listen(this.port, '127.0.0.1');
     await once(server, 'listening');
     this.port = (server.address() as AddressInfo).port;

@@ -17,7 +17,7 @@ export interface RequestBody {
 const NO_BODY: RequestBody = { open: () => null, repeatable: true };
 
 /** Whether a request has a body, as its head says. */
-export function hasBody(request: ClientRequest): boolean {
+function hasBody(request: ClientRequest): boolean {
   if ('stream' in request) return !request.stream.endAfterHeaders;
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   return coding !== undefined || (length !== undefined && Number(length) !== 0);

@@ -44,8 +44,9 @@ function openTunnel(
   const response = exchange.response as ServerResponse;
   response.detachSocket(socket);
   exchange.chosenBy(level);
+  const { requestTimeoutMs } = deps.tunnel;
   const tunnel = new Tunnel(
-    deps.tunnel,
+    { ...deps.tunnel, requestTimeoutMs: info.longRunning ? 0 : requestTimeoutMs },
     {
       method: exchange.method,
       target: exchange.target,

@@ -75,7 +75,7 @@ export class PeerDirectory {
 }
 
 /** How a peer is found: by where it is, whatever it is called. */
-export function addressOf({ host, port }: { readonly host: string; readonly port: number }): string {
+function addressOf({ host, port }: { readonly host: string; readonly port: number }): string {
   return `${host}:${port}`;
 }
 
