@@ -69,6 +69,7 @@ export async function startApp(config: Config, version: string): Promise<App> {
   const proxying = {
     forward: { poolsOf: peers.poolsOf, requestTimeoutMs: config.requestTimeoutMs },
     filter: createRequestFilter(config.requestHeaders),
+    instanceHeader,
     state,
     metrics,
   };
@@ -95,7 +96,6 @@ export async function startApp(config: Config, version: string): Promise<App> {
       callerOf: createCallerOf(config.requestHeaders),
       authorize: createAuthorize(proxying, config.discoveryAuthorization === 'none'),
       unservedStatus: config.unservedResourceStatus,
-      instanceHeader,
       tunnel: { endpointOf: peers.endpointOf, ...config },
       frontProxy: () => own.frontProxy,
     },

@@ -12,7 +12,8 @@ export function runHints({ file, trafficDistribution }: HintsOptions, files: Fil
   if (!read.ok) throw new Error(read.problem);
   const written = read.documents.map((document) => {
     parseEndpointSlices(document); // throws for what is none
-    return stringify(withHints(document, trafficDistribution.value));
+    // kubectl reads YAML as 1.1 has it, where `yes`, `on` or 12:30 are no text unless they are quoted.
+    return stringify(withHints(document, trafficDistribution.value), { compat: 'yaml-1.1' });
   });
   return written.join('---\n').trimEnd();
 }

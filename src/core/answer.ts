@@ -9,6 +9,12 @@ export const MAX_JUDGED_BYTES = 1024;
 
 const SHUTTING_DOWN = 'apiserver is shutting down';
 const PLAIN_NOT_FOUND = '404 page not found';
+const NO_SUCH_TYPE = 'the server could not find the requested resource';
+// The same Status for clients that speak protobuf, controllers above all (k8s.io/apimachinery meta/v1 generated.proto):
+// message, reason, details in which every field is empty or left out, code.
+const PROTOBUF_NO_SUCH_TYPE = new RegExp(
+  `^k8s\\0[^]*\\x1a\\x30${NO_SUCH_TYPE}\\x22\\x08NotFound(?:\\x2a[^](?:[\\x0a\\x12\\x1a\\x28\\x32]\\0)*)?\\x30`,
+);
 
 /** Whether an answer with this head can be one of the two at all; only then is its body held back to be judged. */
 export function isDoubtful(status: number, isResource: boolean, contentLength: string | undefined): boolean {
@@ -24,8 +30,9 @@ export function isDoubtful(status: number, isResource: boolean, contentLength: s
 export function judgeAnswer(status: number, body: string): NotProcessed | undefined {
   if (status === 429) return body.includes(SHUTTING_DOWN) ? 'shuttingDown' : undefined;
   if (status !== 404) return undefined;
-  if (body.trim() === PLAIN_NOT_FOUND) return 'typeMissing';
-  return isTypeMissingStatus(body) ? 'typeMissing' : undefined;
+  const missing =
+    body.trim() === PLAIN_NOT_FOUND || PROTOBUF_NO_SUCH_TYPE.test(body) || isTypeMissingStatus(body);
+  return missing ? 'typeMissing' : undefined;
 }
 
 function isTypeMissingStatus(body: string): boolean {
@@ -37,7 +44,7 @@ function isTypeMissingStatus(body: string): boolean {
   }
   if (typeof status !== 'object' || status === null) return false;
   const { kind, message, details } = status as { kind?: unknown; message?: unknown; details?: unknown };
-  const vague = message === 'the server could not find the requested resource';
+  const vague = message === NO_SUCH_TYPE;
   const empty = details === undefined || details === null || Object.keys(details).length === 0;
   return kind === 'Status' && vague && empty;
 }

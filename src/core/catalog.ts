@@ -12,9 +12,6 @@ export interface PreparedDocument {
   readonly body: Uint8Array;
 }
 
-/** The forms of the two roots; every other document has the legacy form only. */
-type DocumentForm = 'v2' | 'v2beta1' | 'legacy';
-
 /** Key: `${form} ${path}`, such as `v2 /apis` or `legacy /apis/apps/v1`. */
 export type Catalog = ReadonlyMap<string, PreparedDocument>;
 

@@ -29,6 +29,8 @@ const MAX_REMEMBERED = 2000;
 export interface OwnHeaders {
   readonly host: string;
   readonly clientAddress: string;
+  /** Name and value by which this proxy knows a request of its own that has come round in a circle. */
+  readonly instance: readonly [name: string, value: string];
   /** The headers that state who the caller is, where we vouch for it (identity.ts). */
   readonly identity: readonly string[] | undefined;
   /** Used where the client sent none. */
@@ -71,7 +73,7 @@ function filterRequest(
     if (verdict === 'auditId') audited = true;
   }
   if (isHttp2(raw)) joinCookies(out);
-  out.push('X-Forwarded-For', forwardedFor + own.clientAddress);
+  out.push('X-Forwarded-For', forwardedFor + own.clientAddress, own.instance[0], own.instance[1]);
   if (!audited) out.push('Audit-ID', own.auditId());
   return own.identity === undefined ? out : out.concat(own.identity);
 }

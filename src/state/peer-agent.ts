@@ -130,6 +130,10 @@ export class PeerAgent {
     void this.#probes.nudge();
   }
 
+  probeNow(): void {
+    void this.#probes.nudge();
+  }
+
   /**
    * It ended a connection by itself. A server that shuts down closes its idle connections first, and a write that
    * crosses such a close cannot be repeated: others go first until it has shown that it is well.

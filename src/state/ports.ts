@@ -77,6 +77,8 @@ export interface StateRequests {
   refreshWanted(groupVersion: string, patienceMs: number): Promise<void>;
   /** A peer refused a connection. */
   refused(peer: string): void;
+  /** A peer behaves as if its address led back to us: probe it now. */
+  doubted(peer: string): void;
   /** The set of types changes in a moment: a CustomResourceDefinition or APIService was created. */
   typesChanging(): void;
   /** What we know of this peer is old. */

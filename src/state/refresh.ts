@@ -101,6 +101,10 @@ export class Refresher implements StateRequests {
     this.#named(peer)?.refused();
   }
 
+  doubted(peer: string): void {
+    this.#named(peer)?.probeNow();
+  }
+
   /** The peer at this address (HOST:PORT) ended a connection by itself. */
   closedConnection(address: string): void {
     const agent = this.#agents.get(address);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, type Asking, h1, H2Client } from '../support/client.ts';
 import { type Script, ScriptPeer, type WireRequest } from '../support/script-peer.ts';
 import { type RunningProxy, useStage } from '../support/stage.ts';
+import { until } from '../support/until.ts';
 
 const stage = useStage();
 const PATH = '/api/v1/namespaces/n/pods';
@@ -31,9 +32,7 @@ beforeAll(async () => {
   bad = new ScriptPeer('bad', { v1: ['pods'] }, stage.pki.peer);
   good = new ScriptPeer('good', { v1: ['pods'] }, stage.pki.peer);
   await Promise.all([bad.start(), good.start()]);
-  // Only what requests meet tells the proxy about its peers.
-  const quiet = ['--peer-probe-interval', '1h', '--peer-discovery-interval', '1h'];
-  proxy = await stage.proxy([bad.address, good.address], quiet);
+  proxy = await stage.proxy([bad.address, good.address], ['--peer-probe-interval', '20ms']);
   h2 = new H2Client(proxy);
   caller = await firstAt(bad);
 });
@@ -49,6 +48,16 @@ beforeEach(() => {
     peer.forget();
   }
 });
+
+/** A peer that broke connections comes last until a probe has found it well. */
+async function trusted() {
+  await until('the bad peer is trusted again', async () => {
+    const { peers } = (await proxy.snapshot()) as unknown as {
+      peers: { ready: boolean; suspect: boolean }[];
+    };
+    return peers.every(({ ready, suspect }) => ready && !suspect);
+  });
+}
 
 async function firstAt(peer: ScriptPeer): Promise<string[]> {
   for (let i = 0; i < 100; i++) {
@@ -99,11 +108,13 @@ function bodyOf({ body, values }: WireRequest): string {
 }
 
 /** What must have happened: who carried it out, or how the client was told. */
-type Wanted = 'good' | 'told' | 'bad' | 'broken';
+type Wanted = 'good' | 'told' | 'bad' | 'broken' | 'either';
 
 interface Case {
   readonly name: string;
   readonly arrange: () => void;
+  /** By default all. */
+  readonly bodies?: readonly BodyName[];
   /** By method and body. */
   readonly wanted: (method: string, body: BodyName) => Wanted;
 }
@@ -133,7 +144,8 @@ const CASES: readonly Case[] = [
         return true;
       };
     },
-    wanted: nextIfHarmless,
+    // Where not all of a long body had gone, it is still there to be sent again.
+    wanted: (method, body) => (reads(method) && isLong(body) ? 'either' : nextIfHarmless(method, body)),
   },
   {
     name: 'resets when the whole request has come',
@@ -170,7 +182,8 @@ const CASES: readonly Case[] = [
   {
     name: 'answers a stale 404 as text',
     arrange: () => (bad.script = answer('404 Not Found', 'text/plain', '404 page not found\n')),
-    wanted: nextWhileKept,
+    // Nothing in the answer to a HEAD tells them apart.
+    wanted: (method, body) => (method === 'HEAD' ? 'bad' : nextWhileKept(method, body)),
   },
   {
     name: 'answers a stale 404 as a Status',
@@ -195,6 +208,7 @@ const CASES: readonly Case[] = [
   ].map((script, i) => ({
     name: `really answers (${i})`,
     arrange: () => (bad.script = script),
+    bodies: ['no body', '200 KiB'] as const,
     wanted: (): Wanted => 'bad',
   })),
 ];
@@ -223,7 +237,8 @@ async function ask(over: 'h1' | 'h2', method: string, body: BodyName): Promise<A
 }
 
 /** The rule of this file, for one request: see its head. */
-function judge(wanted: Wanted, got: Answer | undefined, body: BodyName) {
+function judge(wish: Wanted, got: Answer | undefined, body: BodyName) {
+  const wanted = wish === 'either' ? (good.requests.length === 1 ? 'good' : 'told') : wish;
   const carriedOut = good.requests.length;
   expect(good.heads.length).toBe(carriedOut);
   expect(bad.heads.length).toBeLessThanOrEqual(1);
@@ -232,20 +247,22 @@ function judge(wanted: Wanted, got: Answer | undefined, body: BodyName) {
     expect(got).toBeUndefined();
     return;
   }
-  const { status, values, json: status503 } = got!;
+  const { status, values } = got!;
   if (wanted === 'bad') expect(bad.requests.length).toBe(1);
   else expect(status).toBe(wanted === 'good' ? 201 : 503);
   if (wanted === 'good') expect(digest(bodyOf(good.requests[0]!))).toBe(digest(BODIES[body]?.body ?? ''));
   if (wanted !== 'told') return;
-  expect(status503).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 503 });
+  expect(got!.json).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 503 });
   expect(values('retry-after')).toEqual(bad.heads.length === 0 ? ['1'] : []);
 }
 
-describe.each(CASES)('a peer that $name', ({ arrange, wanted }) => {
+describe.each(CASES)('a peer that $name', ({ arrange, wanted, bodies }) => {
   it.each(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])('and %s', async (method) => {
     for (const over of ['h1', 'h2'] as const) {
-      for (const body of BODY_NAMES) {
+      for (const body of bodies ?? BODY_NAMES) {
         if (method === 'HEAD' && body !== 'no body') continue;
+        bad.onConnection = () => undefined;
+        await trusted();
         arrange();
         bad.forget();
         good.forget();

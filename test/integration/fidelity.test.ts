@@ -31,7 +31,7 @@ const BY_ID = new Map(
 // Between two hops and no further (RFC 9110 section 7.6.1), and what frames a message.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade'];
 // Ours to write or to add.
-const OURS = ['host', 'x-forwarded-for', 'audit-id'];
+const OURS = ['host', 'x-forwarded-for', 'audit-id', 'x-uvip-instance'];
 
 let peer: ExactPeer;
 let direct: ExactClient;

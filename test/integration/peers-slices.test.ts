@@ -14,6 +14,7 @@ import {
   scene,
   slicesOf,
   startPeer,
+  watching,
 } from '../support/slice-scene.ts';
 import { endpoint, slice, SliceStore } from '../support/slice-store.ts';
 import { SERVER_NAME, testPki } from '../support/test-pki.ts';
@@ -228,6 +229,9 @@ describePeerSource('EndpointSlices', async () => {
     change: () => put({ endpoints: [endpoint('a', '10.0.0.1'), endpoint('c', '10.0.0.3')] }),
     damage: () => put({ addressType: 'nonsense' }),
     empty: () => put({ endpoints: [] }),
+    settled: async () => {
+      await watching(store);
+    },
     quiet: async () => {
       await Promise.all(peer.requests.map(({ closed }) => closed));
       expect(store.watches.size).toBe(0);

@@ -280,6 +280,26 @@ describe('a legacy peer', () => {
     );
   });
 
+  it('that is asked for a new type reads that and what is new, not everything again', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 40 }, (_, i) => [`g${i}.example.com/v1`, ['things']]),
+    );
+    const peer = await stage.peer({ name: 'a', speaks: 'legacy', serves: { ...SERVES, ...many } });
+    const proxy = await stage.proxy([peer], ['--peer-discovery-interval', '1h']);
+    // Served, but not listed yet, as by a real server a moment after a definition was created.
+    peer.control = ({ target }, response) => {
+      if (target !== '/apis/new.example.com/v1') return false;
+      const resources = [{ name: 'news', kind: 'New', namespaced: true, verbs: ['get', 'list'] }];
+      const list = { kind: 'APIResourceList', groupVersion: 'new.example.com/v1', resources };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list));
+      return true;
+    };
+    peer.forget();
+    expect((await h1(proxy, '/apis/new.example.com/v1/namespaces/n/news')).status).toBe(200);
+    const documents = peer.requests.filter(({ own, target }) => own && target.startsWith('/apis/'));
+    expect(documents.map(({ target }) => target)).toEqual(['/apis/new.example.com/v1']);
+  });
+
   it.each([
     '/apis/nonsense',
     '/api/v2',

@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Target } from './client.ts';
 import type { ChildMemory } from './child-preload.ts';
-import type { FakePeer } from './peer.ts';
 import type { Pki } from './pki.ts';
 import { QUICK } from './stage.ts';
 import { until } from './until.ts';
@@ -34,9 +33,13 @@ const RUN = [
 ];
 
 /** Starts a proxy in front of `peers`; resolves when it has read them all. */
-export async function startChild(pki: Pki, peers: readonly FakePeer[], flags: readonly string[] = []) {
+export async function startChild(
+  pki: Pki,
+  peers: readonly { readonly name: string; readonly port: number }[],
+  flags: readonly string[] = [],
+) {
   const addresses = peers.flatMap(({ name, port }) => ['--peer-address', `${name}=127.0.0.1:${port}`]);
-  const all = [...pki.flags, ...pki.frontProxyFlags, ...QUICK, '--log-level', 'info', ...addresses, ...flags];
+  const all = [...pki.flags, ...pki.frontProxyFlags, ...QUICK, ...addresses, '--log-level', 'info', ...flags];
   const child = spawn(process.execPath, [...RUN, 'serve', ...all], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { ...process.env, NODE_OPTIONS: '' },

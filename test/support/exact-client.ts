@@ -123,12 +123,16 @@ async function answerOn(stream: ClientHttp2Stream, body: Buffer | undefined): Pr
   });
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   stream.on('trailers', (_: IncomingHttpHeaders, __: number, raw: Fields) => (trailers = raw));
-  const closed = once(stream, 'close');
+  // Not `close`: that waits for our own side, which a server that has answered early need not read.
+  const ended = new Promise<void>((resolve) => {
+    stream.once('end', resolve).once('close', resolve);
+  });
   const responded = once(stream, 'response') as Promise<[IncomingHttpHeaders, number, Fields]>;
   if (body !== undefined) stream.end(body);
   const [head, , raw] = await responded;
-  await closed;
-  if (stream.rstCode !== 0) throw new Error(`the stream was broken: ${stream.rstCode}`);
+  await ended;
+  if (stream.rstCode !== 0 || !stream.readableEnded) throw new Error(`broken: ${stream.rstCode}`);
+  if (!stream.writableFinished) stream.close();
   return {
     informational,
     status: Number(head[':status']),

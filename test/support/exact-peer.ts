@@ -71,7 +71,7 @@ export async function openExactPeer(
 }
 
 function isOwn({ headers }: { readonly headers: Fields }): boolean {
-  return valuesIn(headers, 'x-uvip-instance').length > 0;
+  return valuesIn(headers, 'x-kubernetes-peer-proxied').length > 0;
 }
 
 function bytesOf(answer: ExactAnswer, method: string): Buffer {

@@ -240,6 +240,6 @@ function record(message: IncomingMessage, response: ServerResponse, socket: TLSS
     closed: new Promise((resolve) => {
       response.once('close', resolve);
     }),
-    own: values('x-uvip-instance').length > 0,
+    own: values('x-kubernetes-peer-proxied').length > 0,
   };
 }

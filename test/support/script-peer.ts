@@ -97,7 +97,7 @@ export class ScriptPeer {
       text += chunk.toString('latin1');
       for (let end = text.indexOf('\r\n\r\n'); end >= 0; end = text.indexOf('\r\n\r\n')) {
         const request = wireRequest(text.slice(0, end), socket, number);
-        const own = request.values('x-uvip-instance').length > 0;
+        const own = request.values('x-kubernetes-peer-proxied').length > 0;
         if (!own && !announced) {
           announced = true;
           this.heads.push(request);

@@ -19,8 +19,6 @@ export interface HandleDeps extends ProxyDeps {
   readonly callerOf: CallerOf;
   readonly authorize: Authorize;
   readonly unservedStatus: 503 | 404;
-  /** Our own requests to peers carry it; a client's that does has come round in a circle. */
-  readonly instanceHeader: readonly [name: string, value: string];
 }
 
 type Unknown = Extract<Decision, { kind: 'unknown' }>;

@@ -16,6 +16,8 @@ import { readBody } from './request-body.ts';
 export interface ProxyDeps {
   readonly forward: ForwardDeps;
   readonly filter: RequestFilter;
+  /** Goes with every request to a peer; a client's that carries it has come round in a circle. */
+  readonly instanceHeader: readonly [name: string, value: string];
   readonly state: StateRequests;
   readonly metrics: Metrics;
 }
@@ -27,6 +29,7 @@ export interface Identified {
   readonly caller: Caller;
 }
 
+const LOOP_DETECTED = 508;
 const TYPE_MAKERS = new Set([
   'apiextensions.k8s.io/customresourcedefinitions',
   'apiregistration.k8s.io/apiservices',
@@ -61,14 +64,11 @@ export async function proxy(
 }
 
 /** The headers one peer gets for this request, upgrades included. */
-export function headersFor(
-  { exchange, caller }: Identified,
-  peer: SnapshotPeer,
-  { filter }: ProxyDeps,
-): string[] {
-  return filter(exchange.request.rawHeaders, {
+export function headersFor({ exchange, caller }: Identified, peer: SnapshotPeer, deps: ProxyDeps): string[] {
+  return deps.filter(exchange.request.rawHeaders, {
     host: peer.serverName,
     clientAddress: caller.address,
+    instance: deps.instanceHeader,
     identity: caller.identity,
     auditId: () => exchange.auditId,
   });
@@ -81,6 +81,8 @@ function eventsOf({ exchange, info }: Identified, deps: ProxyDeps): ForwardEvent
     },
     answered: (peer, status) => {
       exchange.answeredBy(peer.name, status);
+      // Perhaps our own answer, perhaps that of something behind the peer: its probe tells.
+      if (status === LOOP_DETECTED) deps.state.doubted(peer.name);
       if (status === 201 && TYPE_MAKERS.has(`${info.group}/${info.resource}`)) deps.state.typesChanging();
     },
     ended: () => {

@@ -59,8 +59,11 @@ const HEADERS_MS = 60_000;
 const MAX_STREAMS = 250;
 // Node counts pairs before it counts bytes. 128 is its default, fewer than the groups some callers have.
 const MAX_HEADER_PAIRS = 16_384;
-// As much as a peer's response may bring (pools.ts); nghttp2's own limit is 64 KiB.
-const MAX_SENT_HEADER_BYTES = 1_048_576;
+// What a peer's response may bring is limited in pools.ts; this one only has to be above it, as nghttp2 counts an upper
+// bound of the packed size.
+const MAX_SENT_HEADER_BYTES = 16 * 1_048_576;
+// nghttp2 takes no more than eight CONTINUATION frames: large headers need large frames.
+const MAX_FRAME_BYTES = 1_048_576;
 
 /** Opens the listener; resolves when it accepts connections. */
 export async function openListener(deps: ListenerDeps): Promise<Listener> {
@@ -100,7 +103,11 @@ function createServer({ cert, key, clientCa, maxHeaderBytes }: ListenerSettings)
     ALPNProtocols: ['h2', 'http/1.1'],
     maxHeaderListPairs: MAX_HEADER_PAIRS,
     maxSendHeaderBlockLength: MAX_SENT_HEADER_BYTES,
-    settings: { maxHeaderListSize: maxHeaderBytes, maxConcurrentStreams: MAX_STREAMS },
+    settings: {
+      maxHeaderListSize: maxHeaderBytes,
+      maxConcurrentStreams: MAX_STREAMS,
+      maxFrameSize: MAX_FRAME_BYTES,
+    },
     // Asked for, not insisted on: who shows none may have a token, and a bad one is answered 401, not cut off.
     ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
   });

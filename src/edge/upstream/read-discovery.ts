@@ -3,7 +3,7 @@
 
 import { parseAggregated } from '../../core/aggregated.ts';
 import { type Document, type Group, type GroupVersion, groupVersionPath } from '../../core/document.ts';
-import { parseGroupList, parseResourceList, parseVersions } from '../../core/legacy.ts';
+import { type ListedGroup, parseGroupList, parseResourceList, parseVersions } from '../../core/legacy.ts';
 import { PeerError } from '../../state/ports.ts';
 import type { ControlAnswer } from './control-request.ts';
 
@@ -28,15 +28,22 @@ interface Root {
   readonly groups: readonly Group[];
 }
 
+// Somebody waits for a round with wanted names: it reads those and what is new. Everything at least this often.
+const WHOLE_EVERY_MS = 3000;
+
 /** What was read last, for one peer. */
 export interface DiscoveryMemory {
   readonly roots: Map<string, Root>;
   legacy: { readonly text: string; readonly groups: readonly Group[] } | undefined;
+  /** By `group/version`: what `/apis/G/V` said last; undefined: that it is not served. */
+  readonly lists: Map<string, GroupVersion | undefined>;
+  /** When all of them were read, in the terms of performance.now(). */
+  wholeAt: number;
   document: Document | undefined;
 }
 
 export function emptyMemory(): DiscoveryMemory {
-  return { roots: new Map(), legacy: undefined, document: undefined };
+  return { roots: new Map(), legacy: undefined, lists: new Map(), wholeAt: -Infinity, document: undefined };
 }
 
 /**
@@ -59,6 +66,8 @@ export async function readDiscovery(
 
 function aggregatedGroups(memory: DiscoveryMemory, roots: readonly Root[]): readonly Group[] {
   memory.legacy = undefined;
+  memory.lists.clear();
+  memory.wholeAt = -Infinity;
   return roots.flatMap((root) => root.groups);
 }
 
@@ -87,28 +96,19 @@ async function readLegacy(
 ): Promise<readonly Group[]> {
   const core = parseVersions(parse(await get('/api', LEGACY), '/api'));
   const listed = parseGroupList(parse(await get('/apis', LEGACY), '/apis'));
-  const versions = new Map([
-    ['', new Set(core)],
-    ...listed.map((g) => [g.name, new Set(g.versions)] as const),
-  ]);
-  const served = (memory.legacy?.groups ?? []).flatMap((g) =>
-    g.versions.map((v) => `${g.name}/${v.version}`),
+  const served = (memory.legacy?.groups ?? []).map((g) => ({
+    name: g.name,
+    versions: g.versions.map((v) => v.version),
+  }));
+  const known = unionOf([{ name: '', versions: core }, ...listed, ...served]);
+  const asked = wanted.filter((groupVersion) => GROUP_VERSION.test(groupVersion)).map(split);
+  const tasks = unionOf([...known, ...asked]).flatMap((g) =>
+    g.versions.map((v) => ({ group: g.name, version: v })),
   );
-  const add = (groupVersion: string) => {
-    const slash = groupVersion.indexOf('/');
-    const group = groupVersion.slice(0, slash);
-    versions.set(group, (versions.get(group) ?? new Set()).add(groupVersion.slice(slash + 1)));
-  };
-  served.forEach(add);
-  const known = new Set([...versions].flatMap(([group, names]) => [...names].map((v) => `${group}/${v}`)));
-  wanted.filter((groupVersion) => GROUP_VERSION.test(groupVersion)).forEach(add);
-  const tasks = [...versions].flatMap(([group, names]) => [...names].map((version) => ({ group, version })));
-  const read = await inParallel(tasks, async ({ group, version }) => {
-    const found = await readGroupVersion(get, group, version);
-    // Nobody has said that it exists, but a client: only the list itself proves that it does.
-    return found?.serving === 'served' || known.has(`${group}/${version}`) ? found : undefined;
-  });
-  const groups = [...versions.keys()].map((name) => ({
+  const certain = new Set(known.flatMap((g) => g.versions.map((v) => `${g.name}/${v}`)));
+  const read = await readLists(get, memory, { tasks, wanted, certain });
+  const names = new Set(tasks.map(({ group }) => group));
+  const groups = [...names].map((name) => ({
     name,
     versions: tasks.flatMap((task, i) => (task.group === name ? (read[i] ?? []) : [])),
   }));
@@ -116,6 +116,46 @@ async function readLegacy(
     memory,
     groups.filter((group) => group.versions.length > 0),
   );
+}
+
+/** Groups of the same name in one, in the order of their first mention. */
+function unionOf(groups: readonly ListedGroup[]): readonly ListedGroup[] {
+  const versions = new Map<string, Set<string>>();
+  for (const group of groups) {
+    versions.set(group.name, new Set([...(versions.get(group.name) ?? []), ...group.versions]));
+  }
+  return [...versions].map(([name, all]) => ({ name, versions: [...all] }));
+}
+
+function split(groupVersion: string): ListedGroup {
+  const slash = groupVersion.indexOf('/');
+  return { name: groupVersion.slice(0, slash), versions: [groupVersion.slice(slash + 1)] };
+}
+
+interface ToRead {
+  readonly tasks: readonly { readonly group: string; readonly version: string }[];
+  readonly wanted: readonly string[];
+  /** What a server has named; the rest a client has, and only the list itself proves that it exists. */
+  readonly certain: ReadonlySet<string>;
+}
+
+async function readLists(
+  get: Get,
+  memory: DiscoveryMemory,
+  { tasks, wanted, certain }: ToRead,
+): Promise<readonly (GroupVersion | undefined)[]> {
+  const began = performance.now();
+  const whole = wanted.length === 0 || began - memory.wholeAt >= WHOLE_EVERY_MS;
+  const read = await inParallel(tasks, async ({ group, version }) => {
+    const key = `${group}/${version}`;
+    if (!whole && memory.lists.has(key) && !wanted.includes(key)) return memory.lists.get(key);
+    const found = await readGroupVersion(get, group, version);
+    return found?.serving === 'served' || certain.has(key) ? found : undefined;
+  });
+  memory.lists.clear();
+  for (const [i, { group, version }] of tasks.entries()) memory.lists.set(`${group}/${version}`, read[i]);
+  if (whole) memory.wholeAt = began;
+  return read;
 }
 
 async function readGroupVersion(get: Get, group: string, version: string): Promise<GroupVersion | undefined> {

@@ -43,6 +43,37 @@ const status = (more: object) =>
     ...more,
   });
 
+/** A Status in protobuf as Go writes it: empty strings and zeros are written out. Lengths are below 128. */
+function protobuf(message: string, details: string, code = '\x30\x94\x03'): string {
+  const field = (tag: string, value: string) => `${tag}${String.fromCharCode(value.length)}${value}`;
+  const inner = [
+    field('\x0a', '\x0a\0\x12\0\x1a\0'),
+    field('\x12', 'Failure'),
+    field('\x1a', message),
+    field('\x22', 'NotFound'),
+    details === '-' ? '' : field('\x2a', details),
+    code,
+  ].join('');
+  const type = field('\x0a', field('\x0a', 'v1') + field('\x12', 'Status'));
+  return Buffer.from(`k8s\0${type}${field('\x12', inner)}\x1a\0\x22\0`, 'latin1').toString();
+}
+const VAGUE = 'the server could not find the requested resource';
+const NO_DETAILS = '\x0a\0\x12\0\x1a\0\x28\0\x32\0';
+
+describe('judgeAnswer, of a Status in protobuf', () => {
+  it.each<[string, string, ReturnType<typeof judgeAnswer>]>([
+    ['a type is missing', protobuf(VAGUE, NO_DETAILS), 'typeMissing'],
+    ['a type is missing, details of no field', protobuf(VAGUE, ''), 'typeMissing'],
+    ['a type is missing, no details', protobuf(VAGUE, '-'), 'typeMissing'],
+    ['an object is missing', protobuf('pods "p" not found', '\x0a\x01p\x12\0\x1a\x04pods\x28\0'), undefined],
+    ['the vague message with a name', protobuf(VAGUE, '\x0a\x01p\x12\0\x1a\0\x28\0'), undefined],
+    ['the vague message and more', protobuf(`${VAGUE} (get pods)`, NO_DETAILS), undefined],
+    ['not Kubernetes', protobuf(VAGUE, NO_DETAILS).slice(1), undefined],
+  ])('%s', (_, body, want) => {
+    expect(judgeAnswer(404, body)).toBe(want);
+  });
+});
+
 describe('judgeAnswer', () => {
   it.each<[string, number, string, ReturnType<typeof judgeAnswer>]>([
     ['shutting down', 429, 'The apiserver is shutting down, please try again later.', 'shuttingDown'],

@@ -90,6 +90,32 @@ describe('explain', () => {
     expect(peers[0]).toMatchObject({ serves: true, state: 'unreachable' });
   });
 
+  it('of a refusal says why no peer would do', () => {
+    const unready = { conditions: { ready: false, serving: true, terminating: false } };
+    const away = snapshotOf([
+      view('a', { document: OLD, state: 'notReady' }),
+      view('b', { document: OLD, source: unready }),
+    ]);
+    expect(explain(away, { method: 'GET', target: '/apis/g/v1/x', here: {} }).why).toEqual([
+      'not by node: no peer is ready',
+      'not by zone: no peer is ready',
+      'a serves it, but is notReady',
+      'b serves it, but is not ready by its EndpointSlice',
+    ]);
+    const local = snapshotOf([view('a', { document: OLD, source: at('n1', 'z1') })], { policy: 'Local' });
+    const { decision, why } = explain(local, { method: 'GET', target: '/apis/g/v1/x', here: { node: 'n2' } });
+    expect(decision).toContain('refused: 503');
+    expect(why).toEqual([
+      'not by node: no ready peer is for this node',
+      'not by zone: internalTrafficPolicy is Local',
+    ]);
+  });
+
+  it('does not speak of places where the release decides', () => {
+    const { level, why } = ask('GET', '/version', { node: 'n1', zone: 'z1' });
+    expect([level, why[0]]).toEqual(['any', 'chosen by what the peers are, not by where they run']);
+  });
+
   it('changes nothing of the snapshot it explains', () => {
     const before = structuredClone(SNAPSHOT.peers);
     ask('GET', '/apis/g/v1/x', { node: 'n2', zone: 'z2' });

@@ -20,20 +20,23 @@ const OURS = ['X-Remote-User', 'alice', 'X-Remote-Group', 'dev', 'X-Remote-Group
 const own = (identity?: readonly string[]): OwnHeaders => ({
   host: 'kubernetes.default.svc',
   clientAddress: '10.1.2.3',
+  instance: ['x-uvip-instance', 'this-one'],
   identity,
   auditId: () => 'made-up',
 });
+const MARK = 'x-uvip-instance: this-one';
 const filter = createRequestFilter(STANDARD);
 
 /** `Name: value` each, as a flat list. */
 const flat = (...lines: string[]) => lines.flatMap((line) => /^(:?[^:]*): ?(.*)$/s.exec(line)!.slice(1));
 const lines = (list: readonly string[]) =>
   list.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${list[i + 1]}`] : []));
-/** What of a request passes besides Host, X-Forwarded-For and Audit-ID. */
+/** What of a request passes besides Host, X-Forwarded-For, Audit-ID and our own mark. */
 const passed = (sent: readonly string[], identity?: readonly string[]) => {
   const out = lines(filter(flat('Audit-ID: theirs', ...sent), own(identity)));
   expect(out[0]).toBe('host: kubernetes.default.svc');
-  return out.filter((line) => !/^(host|x-forwarded-for|audit-id):/i.test(line));
+  expect(out.filter((line) => /^x-uvip-instance:/i.test(line))).toEqual([MARK]);
+  return out.filter((line) => !/^(host|x-forwarded-for|audit-id|x-uvip-instance):/i.test(line));
 };
 
 const FORGED: readonly (readonly string[])[] = [
@@ -67,6 +70,7 @@ describe('forged headers', () => {
     expect(out).toEqual([
       'host: kubernetes.default.svc',
       'X-Forwarded-For: 10.1.2.3',
+      MARK,
       'Audit-ID: made-up',
       ...lines(OURS),
     ]);
@@ -88,6 +92,7 @@ describe('forged headers', () => {
       'host: kubernetes.default.svc',
       'Accept: */*',
       'X-Forwarded-For: 10.1.2.3',
+      MARK,
       'Audit-ID: made-up',
     ]);
   });
@@ -258,7 +263,7 @@ describe('any list of headers', () => {
   it('passes only what was sent, in order', () => {
     fc.assert(
       fc.property(list, (raw) => {
-        for (const out of [filter(raw, own()).slice(2, -4), filterResponse(raw)]) {
+        for (const out of [filter(raw, own()).slice(2, -6), filterResponse(raw)]) {
           let at = 0;
           for (const line of lines(out)) {
             at = lines(raw).indexOf(line, at) + 1;

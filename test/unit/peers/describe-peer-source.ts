@@ -18,6 +18,8 @@ export interface Origin {
   damage(): Promise<void>;
   /** Makes it name nobody. */
   empty(): Promise<void>;
+  /** Resolves when all that it opens is open. */
+  settled(): Promise<void>;
   /** Resolves when no connection is left. */
   quiet(): Promise<void>;
   remove(): Promise<void>;
@@ -72,6 +74,7 @@ export function describePeerSource(name: string, make: () => Promise<Origin>): v
 
     it('stop ends everything, and may be called again', async () => {
       const seen = await begin();
+      await origin.settled();
       expect(intervals.running).toBeGreaterThan(0);
       await Promise.all([origin.source.stop(), origin.source.stop()]);
       await origin.source.stop();

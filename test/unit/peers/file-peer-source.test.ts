@@ -57,6 +57,7 @@ function fileOrigin(before: string, after: string) {
     change: () => write(after),
     damage: () => write('peers: [{address: '),
     empty: () => write(''),
+    settled: () => Promise.resolve(),
     quiet: () => Promise.resolve(),
     remove: () => {
       rmSync(dir, { recursive: true, force: true });

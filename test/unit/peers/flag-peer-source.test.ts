@@ -44,6 +44,7 @@ function flagOrigin() {
     change: () => write(second),
     damage: () => write(first.slice(0, 300)),
     empty: () => write(''),
+    settled: () => Promise.resolve(),
     quiet: () => Promise.resolve(),
     remove: () => {
       rmSync(dir, { recursive: true, force: true });
