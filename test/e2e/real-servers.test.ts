@@ -49,7 +49,7 @@ describe.skipIf(!HAS_TESTBED)('test bed S2', () => {
   });
 
   it('fifty CustomResourceDefinitions, each followed at once by an object: fifty successes', async () => {
-    expect(await createMany(proxy, bed.adminToken, { count: 50, parallel: 5 })).toEqual([]);
+    expect(await createMany(proxy, bed.adminToken, { count: 50, parallel: 2 })).toEqual([]);
   });
 
   it("RBAC is the servers': who may nothing gets 403 from them", async () => {

@@ -53,16 +53,26 @@ describe.skipIf(!HAS_TESTBED)('a real server directly and through uvip', () => {
 
   it.each(['HTTP/1.1', 'HTTP/2'] as const)('over %s every answer is equal', async (protocol) => {
     const { direct, proxied } = clients[protocol];
-    const differing: object[] = [];
+    const differing: string[] = [];
     for (const one of cases) {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
         const expected = await ask(direct, one);
         const actual = await ask(proxied, one).catch((error: unknown) => ({ error: String(error) }));
         if (isDeepStrictEqual(actual, expected)) break;
-        if (attempt === ATTEMPTS) differing.push({ id: one.id, expected, actual });
+        const brief = (answer: object) => JSON.stringify({ ...answer, body: '…' }).slice(0, 1000);
+        if (attempt === ATTEMPTS) differing.push(`${one.id}: ${brief(actual)} instead of ${brief(expected)}`);
       }
     }
     expect(differing).toEqual([]);
+  });
+
+  it('a subresource that no server has is 404, as it is directly', async () => {
+    const { direct, proxied } = clients['HTTP/2'];
+    const headers = ['Authorization', `Bearer ${bed.adminToken}`];
+    for (const part of ['status', 'nonsense']) {
+      const one = { id: part, method: 'GET', target: `${MAPS}/cm-0/${part}`, headers };
+      expect(await ask(proxied, one)).toEqual(await ask(direct, one));
+    }
   });
 });
 
@@ -99,9 +109,17 @@ async function ask(client: ExactClient, one: RealCase) {
   }: ExactResponse = await client.ask({ ...one, headers });
   return {
     ...{ status, reason, trailers, length: body.length },
-    headers: lines(got),
+    headers: lines(got).filter((line) => !isOwnLength(line, one.method)),
     body: body.toString('latin1').slice(0, 1_000_000),
   };
+}
+
+/**
+ * Go counts a body that it sends over HTTP/2 up to another size than over HTTP/1.1, which we speak to peers. What the
+ * length is, is compared anyhow.
+ */
+function isOwnLength(line: string, method: string): boolean {
+  return line.startsWith('content-length: ') && method !== 'HEAD';
 }
 
 function lines(fields: Fields): string[] {

@@ -9,7 +9,7 @@ import { timed } from '../support/until.ts';
 
 const stage = useStage();
 const PATH = '/api/v1/namespaces/n/pods';
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const METHODS = ['GET', 'POST', 'DELETE'];
 let peers: ScriptPeer[];
 let proxy: RunningProxy;
 

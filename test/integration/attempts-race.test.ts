@@ -59,7 +59,7 @@ describe.each([
   ['ends it', (socket) => void socket.end()],
   ['breaks it', (socket) => void socket.destroy()],
 ] as readonly [string, (socket: Parameters<Script>[0]['socket']) => void][])('a peer that %s', (_, close) => {
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'GET'])(
+  it.each(['POST', 'DELETE', 'GET'])(
     '%s is carried out at most once, and the client knows',
     { timeout: 60_000 },
     async (method) => {
@@ -81,7 +81,6 @@ describe.each([
       await Promise.all([lane(), lane(), lane(), lane()]);
       // The race is the exception, or nothing was tried at all.
       expect(statuses.get(201) ?? 0).toBeGreaterThan(ROUNDS / 2);
-      console.log(method, statuses);
-    },
+      },
   );
 });

@@ -1,7 +1,7 @@
 // `uvip explain`, `uvip peers` and `uvip hints` as an operator runs them, against a proxy whose peers differ, and
 // /explain beside them: which level, which peers, and why not the nearer level.
 
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { burst, tally } from '../support/burst.ts';
 import { runUvip } from '../support/own-proxy.ts';
@@ -20,7 +20,6 @@ import {
   serveSlices,
   sliceOf,
 } from '../support/places.ts';
-import type { FakePeer } from '../support/peer.ts';
 import { SliceStore } from '../support/slice-store.ts';
 import { type RunningProxy, useStage } from '../support/stage.ts';
 import { until } from '../support/until.ts';
@@ -116,13 +115,13 @@ describe('why not the nearer level', () => {
       ...['', '', 'any'],
       ["not by node: this proxy's node is not known", "not by zone: this proxy's zone is not known"],
     ],
-  ] as const)('%s', PATIENT, async (_, changes, node, zone, level, why) => {
-    const { proxy } = await sliceProxy(changes, here(node as string, zone as string));
+  ] as const)('%s', PATIENT, async (...[, changes, node, zone, level, why]) => {
+    const { proxy } = await sliceProxy(changes, here(node, zone));
     const explained = await ask(proxy, NEAR_TYPE);
     expect([explained.level, explained.why]).toEqual([level, why]);
     const text = await say('explain', NEAR_TYPE, ...opsOf(proxy));
-    expect(text).toContain(`Level: ${level as string}\n`);
-    for (const line of why as readonly string[]) expect(text).toContain(`\n  ${line}\n`);
+    expect(text).toContain(`Level: ${level}\n`);
+    for (const line of why) expect(text).toContain(`\n  ${line}\n`);
     // What it says comes first is where such a request goes: one of those of the level.
     const answers = tally(await burst(proxy, [{ path: NEAR_TYPE, token: 'x' }]));
     expect(explained.attempts.length).toBeGreaterThan(0);
@@ -177,7 +176,7 @@ describe('why not the nearer level', () => {
       'the policy is known',
       async () => {
         const explained = await ask(proxy, NEAR_TYPE);
-        return explained.why.includes('not by zone: internalTrafficPolicy is Local') && explained;
+        return explained.why.includes('not by zone: internalTrafficPolicy is Local') ? explained : undefined;
       },
       WAIT,
     );
@@ -206,7 +205,7 @@ describe('uvip peers', () => {
     const unready = async () => (await proxy.snapshot()).peers.some((peer) => peer.state === 'notReady');
     await until('b is not ready', unready, WAIT);
     const text = await say('peers', ...opsOf(proxy));
-    const row = ({ name, port }: FakePeer, rest: string) =>
+    const row = ({ name, port }: { name: string; port: number }, rest: string) =>
       new RegExp(`^${name} +127\\.0\\.0\\.1:${port} +v1\\.36\\.0 +${rest}$`, 'm');
     expect(text).toMatch(row(peers.a, 'ready +n1 +z1'));
     expect(text).toMatch(row(peers.b, 'notReady +n2 +z1'));
@@ -221,11 +220,8 @@ describe('uvip peers', () => {
 });
 
 describe('uvip hints', () => {
-  let fake: Record<'a' | 'b' | 'c', FakePeer>;
-  beforeAll(() => {
-    const named = (name: string) => ({ name, port: 6443 }) as FakePeer;
-    fake = { a: named('a'), b: named('b'), c: named('c') };
-  });
+  const named = (name: string) => ({ name, port: 6443 });
+  const fake = { a: named('a'), b: named('b'), c: named('c') };
 
   /** The hints of each endpoint as `uvip hints` prints them, and what it says on the side. */
   async function hinted(content: unknown, value: string) {

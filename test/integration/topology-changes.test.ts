@@ -152,7 +152,7 @@ describe('EndpointSlices in --peer-config', () => {
       'bc',
     ],
   ];
-  it.each(ROWS)('%s', PATIENT, async (_, changes, node, zone, who) => {
+  it.each(ROWS)('%s', PATIENT, async (...[, changes, node, zone, who]) => {
     const { proxy } = await sliceProxy(changes, here(node, zone));
     await answeredBy(proxy, who);
   });

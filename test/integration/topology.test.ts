@@ -3,18 +3,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { burst, callers, tally } from '../support/burst.ts';
-import {
-  CALM,
-  here,
-  NAMES,
-  NEAR_TYPE,
-  FAR_TYPE,
-  PLACE_FLAGS,
-  placedPeers,
-  type Peers,
-} from '../support/places.ts';
+import { CALM, here, NAMES, NEAR_TYPE, PLACE_FLAGS, placedPeers, type Peers } from '../support/places.ts';
 import { type RunningProxy, useStage } from '../support/stage.ts';
-import { until } from '../support/until.ts';
 
 const stage = useStage();
 const PATIENT = { timeout: 120_000 };

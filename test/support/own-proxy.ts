@@ -22,7 +22,7 @@ export interface OwnProxy extends Target, Pick<ServingUvip, 'opsPort' | 'ops'> {
 }
 
 /** On a machine that does other things as well. */
-export const SLOW_MACHINE: readonly string[] = [
+const SLOW_MACHINE: readonly string[] = [
   ...['--peer-connect-timeout', '30s', '--peer-probe-timeout', '30s', '--peer-discovery-timeout', '30s'],
   ...['--peer-probe-interval', '250ms', '--peer-discovery-interval', '1s'],
 ];

@@ -55,7 +55,7 @@ export function here(node: string, zone: string): readonly string[] {
 export type Otherwise = Readonly<Record<string, unknown>>;
 
 /** One EndpointSlice for one peer, since a slice has one port for all its endpoints. Without hints, and ready. */
-export function sliceOf(peer: FakePeer, otherwise: Otherwise = {}, name = peer.name) {
+export function sliceOf(peer: Pick<FakePeer, 'name' | 'port'>, otherwise: Otherwise = {}, name = peer.name) {
   const { node, zone } = PLACES[peer.name as Name];
   return {
     kind: 'EndpointSlice',

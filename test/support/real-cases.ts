@@ -31,7 +31,7 @@ const READS: readonly string[] = [
   `${MAPS}/`,
   MAP,
   `${MAPS}/none`,
-  `${MAPS}/a%2Fb`,
+  '/api/v1/namespaces/default%2Fconfigmaps/cm-0',
   `${MAPS}/%C3%A4+%20`,
   '/api/v1/namespaces/default/pods/none/log',
   '//api/v1/namespaces',

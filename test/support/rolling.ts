@@ -177,8 +177,10 @@ export class ClusterLoad {
       this.watches++;
       try {
         const stream = await streamH1(this.#target, `${MAPS}?${query}`, bearer(this.#token));
-        this.#abort = stream.abort;
-        if (!this.#watching) stream.abort();
+        this.#abort = () => {
+          stream.abort();
+        };
+        if (isOver(() => !this.#watching)) stream.abort();
         let over = false;
         void stream.end.then((how) => {
           over = true;
