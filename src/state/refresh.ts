@@ -12,6 +12,9 @@ import type { SnapshotCell } from './snapshot-cell.ts';
 const DEMAND_EVERY_MS = 1000;
 // A new CustomResourceDefinition is served a moment after its creation; when exactly is up to each server.
 const TYPE_CHANGE_STEPS_MS = [0, 50, 100, 150, 250, 450, 1000, 2000, 4000] as const;
+// How long one that has left is kept for what only it is known to serve, until those that came with the change are
+// read. Below the time for which the request path still finds it (edge/upstream/peers.ts).
+const FAREWELL_MS = 5000;
 // How long discovery waits for peers that have never been read.
 const PATIENCE_MS = 10_000;
 
@@ -20,6 +23,10 @@ export class Refresher implements StateRequests {
   readonly #cell: SnapshotCell;
   /** By HOST:PORT: what a peer is called may change. */
   readonly #agents = new Map<string, PeerAgent>();
+  /** Those that are not on the list any more, while `#awaited` (addresses) are not read yet. */
+  readonly #leaving = new Map<string, PeerAgent>();
+  readonly #awaited = new Set<string>();
+  #farewell: NodeJS.Timeout | undefined;
   #policy: TrafficPolicy = 'Cluster';
   #patience: NodeJS.Timeout | undefined;
   #patient = true;
@@ -50,7 +57,11 @@ export class Refresher implements StateRequests {
     );
   }
 
-  /** Follows these from now on. Who stays keeps what was read of it, also under another name. */
+  /**
+   * Follows these from now on. Who stays keeps what was read of it, also under another name. Who leaves goes last
+   * from now on, and goes altogether when those that came have been read: a server that has got a new address would
+   * else leave a hole in discovery.
+   */
   setPeers(peers: readonly Peer[], policy: TrafficPolicy): void {
     if (this.#stopped) return;
     this.#policy = policy;
@@ -58,19 +69,53 @@ export class Refresher implements StateRequests {
     for (const [address, agent] of this.#agents) {
       if (byAddress.has(address)) continue;
       this.#agents.delete(address);
-      void agent.stop();
+      this.#awaited.delete(address);
+      this.#leaving.set(address, agent);
     }
     for (const [address, peer] of byAddress) {
-      const agent = this.#agents.get(address);
+      const agent = this.#agents.get(address) ?? this.#leaving.get(address);
       if (agent === undefined) this.#follow(address, peer);
-      else agent.update(peer);
+      else this.#keep(address, agent, peer);
     }
+    this.#sayFarewell(peers);
     this.#schedule();
+  }
+
+  #keep(address: string, agent: PeerAgent, peer: Peer): void {
+    this.#leaving.delete(address);
+    this.#agents.set(address, agent);
+    agent.update(peer);
+  }
+
+  /** The names are those of the peers that are on the list. */
+  #sayFarewell(peers: readonly Peer[]): void {
+    const taken = new Set(peers.map((peer) => peer.name));
+    for (const [address, agent] of this.#leaving) {
+      if (taken.has(agent.name)) agent.update({ ...agent.view().peer, name: address });
+    }
+    this.#farewell ??= setTimeout(() => {
+      this.#awaited.clear();
+      this.#schedule();
+    }, FAREWELL_MS).unref();
+    this.#dismiss();
+  }
+
+  /** Lets those go who have left, once everybody who came with the change is met. */
+  #dismiss(): void {
+    for (const address of this.#awaited) {
+      const view = this.#agents.get(address)?.view();
+      if (view === undefined || (view.discovery && view.state !== 'unknown')) this.#awaited.delete(address);
+    }
+    if (this.#awaited.size > 0) return;
+    clearTimeout(this.#farewell);
+    this.#farewell = undefined;
+    for (const agent of this.#leaving.values()) void agent.stop();
+    this.#leaving.clear();
   }
 
   /** Certificates have changed: our own connections to the peers are made anew. */
   reopenClients(): void {
-    for (const agent of this.#agents.values()) agent.reopen();
+    for (const agent of this.#everybody()) agent.reopen();
   }
 
   #follow(address: string, peer: Peer): void {
@@ -78,18 +123,24 @@ export class Refresher implements StateRequests {
       this.#schedule();
     });
     this.#agents.set(address, agent);
+    this.#awaited.add(address);
     agent.start();
   }
 
   #named(name: string): PeerAgent | undefined {
-    return [...this.#agents.values()].find((agent) => agent.name === name);
+    return this.#everybody().find((agent) => agent.name === name);
+  }
+
+  #everybody(): readonly PeerAgent[] {
+    return [...this.#agents.values(), ...this.#leaving.values()];
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#patience);
     clearTimeout(this.#typeChange);
-    await Promise.all([...this.#agents.values()].map((agent) => agent.stop()));
+    clearTimeout(this.#farewell);
+    await Promise.all(this.#everybody().map((agent) => agent.stop()));
   }
 
   async refreshWanted(groupVersion: string, patienceMs: number): Promise<void> {
@@ -169,7 +220,11 @@ export class Refresher implements StateRequests {
   }
 
   #publish(): void {
-    const views = sortViews([...this.#agents.values()].map((agent) => agent.view()));
+    this.#dismiss();
+    const views = sortViews([
+      ...[...this.#agents.values()].map((agent) => agent.view()),
+      ...[...this.#leaving.values()].map((agent) => ({ ...agent.view(), suspect: true })),
+    ]);
     const identity = [this.#patient, this.#policy, ...views.flatMap(identityOf)];
     if (same(identity, this.#published)) return;
     this.#published = identity;

@@ -5,7 +5,7 @@ import { connect as connectH2 } from 'node:http2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ChildProxy, startChild } from '../support/child-proxy.ts';
 import { h1, H2Client, openH1, RawClient } from '../support/client.ts';
-import type { FakePeer } from '../support/peer.ts';
+import { respond, ScriptPeer } from '../support/script-peer.ts';
 import { useStage } from '../support/stage.ts';
 import { timed, until } from '../support/until.ts';
 
@@ -14,19 +14,23 @@ const MIB = 1_048_576;
 const GIB = 1024 * MIB;
 const CHUNK = Buffer.alloc(65_536, 'x');
 const WATCH = '/api/v1/pods?watch=true';
-let peer: FakePeer;
+let peer: ScriptPeer;
 let proxy: ChildProxy;
 
 beforeAll(async () => {
-  peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
+  peer = new ScriptPeer('a', { v1: ['pods'] }, stage.pki.peer);
+  await peer.start();
   proxy = await startChild(stage.pki, [peer]);
 });
 afterAll(async () => {
   proxy.process.kill();
   await proxy.exit;
+  await peer.stop();
 });
 beforeEach(() => {
   peer.forget();
+  peer.script = respond;
+  peer.onHead = () => false;
 });
 
 /** Resolves once `value` has not changed for a while. */
@@ -48,17 +52,19 @@ async function stalled(value: () => number): Promise<number> {
 /** A server that sends 1 GiB, as fast as it is taken. */
 function sendGibibyte(length: boolean) {
   const sent = { bytes: 0 };
-  peer.behaviour = (_, response) => {
-    response.writeHead(200, length ? { 'content-length': GIB } : {});
+  const piece = length ? CHUNK : Buffer.concat([Buffer.from('10000\r\n'), CHUNK, Buffer.from('\r\n')]);
+  peer.script = ({ socket }) => {
+    socket.write(
+      `HTTP/1.1 200 OK\r\n${length ? `Content-Length: ${GIB}` : 'Transfer-Encoding: chunked'}\r\n\r\n`,
+    );
     const more = () => {
       while (sent.bytes < GIB) {
         sent.bytes += CHUNK.length;
-        if (!response.write(CHUNK)) {
-          response.once('drain', more);
+        if (!socket.write(piece)) {
+          socket.once('drain', more);
           return;
         }
       }
-      response.end();
     };
     more();
   };
@@ -95,7 +101,7 @@ describe('a client that never reads, behind it a server that sends 1 GiB', () =>
     expect(bytes).toBeLessThan(64 * MIB); // the kernel's buffers, on four ends
     expect(rss - before.rss).toBeLessThan(32 * MIB);
     leave();
-    await peer.clients.at(-1)!.closed;
+    await until('the server is let go', () => peer.requests[1]!.socket.destroyed);
   });
 });
 
@@ -103,8 +109,9 @@ it.each(['h1', 'h2'] as const)(
   'a client that uploads 1 GiB to a server that never reads costs less than 32 MiB (%s)',
   async (protocol) => {
     const before = await proxy.memory();
-    peer.behaviour = (_, __, socket) => {
+    peer.onHead = ({ socket }) => {
       socket.pause();
+      return true;
     };
     const path = '/api/v1/namespaces/n/pods';
     let sent = 0;
@@ -144,13 +151,13 @@ it(
   { timeout: 60_000 },
   async () => {
     const pushes: (() => void)[] = [];
-    peer.behaviour = ({ target }, response) => {
-      if (!target.includes('watch')) {
-        response.end('{}');
+    peer.script = (request) => {
+      if (!request.target.includes('watch')) {
+        respond(request);
         return;
       }
-      response.writeHead(200).flushHeaders();
-      pushes.push(() => response.write('event\n'));
+      request.socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      pushes.push(() => request.socket.write('6\r\nevent\n\r\n'));
     };
     const clients = Array.from({ length: 3 }, () => new H2Client(proxy));
     let events = 0;

@@ -1,11 +1,10 @@
 // The proxy as a process of its own: for what can only be seen from outside (memory, signals, exit codes, a crash).
-// Runs the sources as they are, through tsx.
+// Runs dist/main.js, which the `pre` scripts of npm build.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Target } from './client.ts';
-import type { ChildMemory } from './child-preload.ts';
 import type { Pki } from './pki.ts';
 import { QUICK } from './stage.ts';
 import { until } from './until.ts';
@@ -22,15 +21,27 @@ export interface ChildProxy extends Target {
   ops(path: string): Promise<{ readonly status: number; readonly text: string }>;
 }
 
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const RUN = [
-  '--expose-gc',
-  '--import',
-  'tsx',
-  '--import',
-  here('./child-preload.ts'),
-  here('../../src/main.ts'),
-];
+/** What a child holds after a garbage collection. */
+export interface ChildMemory {
+  readonly rss: number;
+  readonly heapUsed: number;
+  readonly external: number;
+  readonly descriptors: number;
+}
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+// Loaded ahead of it: collects garbage and reports when asked, and does not keep the process alive.
+const PRELOAD = `
+  import { readdirSync } from 'node:fs';
+  process.on('message', () => {
+    gc();
+    gc();
+    const { rss, heapUsed, external } = process.memoryUsage();
+    process.send({ rss, heapUsed, external, descriptors: readdirSync('/proc/self/fd').length });
+  });
+  process.channel.unref();
+`;
+const RUN = ['--expose-gc', '--import', `data:text/javascript,${encodeURIComponent(PRELOAD)}`, MAIN];
 
 /** Starts a proxy in front of `peers`; resolves when it has read them all. */
 export async function startChild(

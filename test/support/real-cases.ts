@@ -77,6 +77,8 @@ export function realCases({ admin, user, json, protobuf }: Prepared): RealCase[]
         method,
         target,
         headers: by(admin),
+        // Go's clients send a length of 0 where there is no body, and so do we: for PATCH it makes a difference.
+        ...(method.startsWith('P') && { body: Buffer.alloc(0) }),
       })),
   );
   const write = (

@@ -29,9 +29,7 @@ type Known = Exclude<Decision, Unknown>;
 export async function handle(exchange: Exchange, deps: HandleDeps): Promise<void> {
   const one = identify(exchange, deps);
   if (one === undefined) return;
-  const decision = decide(one, deps);
-  if (decision.kind === 'unknown') await carryOut(await askAgain(decision, one, deps), one, deps);
-  else await carryOut(decision, one, deps);
+  await carryOut(await decideWithPatience(one, deps), one, deps);
 }
 
 /** What is asked for and by whom; undefined where the request was refused at the door. */
@@ -63,7 +61,8 @@ function decide({ exchange, info, caller }: Identified, deps: HandleDeps): Decis
 /** The decision once the peers have been asked again where that may help. */
 export async function decideWithPatience(one: Identified, deps: HandleDeps): Promise<Known> {
   const decision = decide(one, deps);
-  return decision.kind === 'unknown' ? askAgain(decision, one, deps) : decision;
+  if (decision.kind === 'unknown') return askAgain(decision, one, deps);
+  return decision.kind === 'redirect' ? lookAgain(one, deps) : decision;
 }
 
 /** Waits for the peers to be read again, at most a second, and decides by what they say then. */
@@ -74,6 +73,16 @@ async function askAgain(first: Unknown, one: Identified, deps: HandleDeps): Prom
     await deps.state.refreshWanted(decision.groupVersion, deadline - performance.now());
     decision = decide(one, deps);
   }
+  return decision.kind === 'unknown' ? { kind: 'refuse', failure: decision.failure } : decision;
+}
+
+/**
+ * Another hash than ours may be the newer one: the peer's own redirect, after a change that we have not read yet, leads
+ * here, and sent back to ours the client would go in a circle.
+ */
+async function lookAgain(one: Identified, deps: HandleDeps): Promise<Known> {
+  await deps.state.refreshWanted('', UNKNOWN_PATIENCE_MS);
+  const decision = decide(one, deps);
   return decision.kind === 'unknown' ? { kind: 'refuse', failure: decision.failure } : decision;
 }
 
