@@ -55,7 +55,7 @@ describe.skipIf(!HAS_TESTBED)('test bed S4', () => {
   };
 
   it('SIGTERM: every request succeeds, nothing is missed, doubled or lost', async () => {
-    const load = new ClusterLoad(proxy, bed.adminToken, kubectl, 'term');
+    const load = await ClusterLoad.start(proxy, bed.adminToken, { kubectl, label: 'term' });
     load.wanted.add(VAC);
     await restart('a', '1.36', 'TERM');
     load.wanted.add(SVM); // a has it, and so the cluster
@@ -75,7 +75,7 @@ describe.skipIf(!HAS_TESTBED)('test bed S4', () => {
   });
 
   it('SIGKILL: only what was in flight on the killed server fails, visibly, and nothing is done twice', async () => {
-    const load = new ClusterLoad(proxy, bed.adminToken, kubectl, 'kill');
+    const load = await ClusterLoad.start(proxy, bed.adminToken, { kubectl, label: 'kill' });
     load.wanted.add(VAC).add(SVM);
     const kills = [
       await restart('b', '1.36', 'KILL'),

@@ -43,7 +43,7 @@ interface List {
   }[];
 }
 
-/** Runs until `finish`; which types are read besides the common ones is `wanted`'s to say, at any time. */
+/** Begins with `start`, runs until `finish`; which types are read besides the common ones is `wanted`'s to say, at any time. */
 export class ClusterLoad {
   readonly bad: Bad[] = [];
   readonly wanted = new Set<string>();
@@ -69,12 +69,26 @@ export class ClusterLoad {
   readonly #lanes: Promise<void>[];
   readonly #watcher: Promise<void>;
 
-  constructor(target: Target, token: string, kubectl: Kubectl | undefined, label: string) {
+  /** Lists, so that the watcher knows where to begin; then begins everything. */
+  static async start(
+    target: Target,
+    token: string,
+    { kubectl, label }: { kubectl: Kubectl | undefined; label: string },
+  ): Promise<ClusterLoad> {
+    const { metadata } = (await h1(target, MAPS, bearer(token))).json as List;
+    return new ClusterLoad(target, token, { kubectl, label, from: metadata.resourceVersion });
+  }
+
+  private constructor(
+    target: Target,
+    token: string,
+    { kubectl, label, from }: { kubectl: Kubectl | undefined; label: string; from: string },
+  ) {
     this.#target = target;
     this.#token = token;
     this.#kubectl = kubectl;
     this.#label = label;
-    this.#watcher = this.#watch();
+    this.#watcher = this.#watch(from);
     this.#lanes = [this.#read(), this.#read(), this.#write(), this.#useKubectl()];
   }
 
@@ -165,10 +179,9 @@ export class ClusterLoad {
     }
   }
 
-  /** Lists, then watches on and on from where it got to, as an informer does. */
-  async #watch(): Promise<void> {
-    const { metadata } = (await h1(this.#target, MAPS, bearer(this.#token))).json as List;
-    let from = metadata.resourceVersion;
+  /** Watches on and on from where it got to, as an informer does. */
+  async #watch(begin: string): Promise<void> {
+    let from = begin;
     while (this.#watching) {
       const query = `watch=1&allowWatchBookmarks=true&labelSelector=run=${this.#label}&resourceVersion=${from}`;
       const began = performance.now();

@@ -103,13 +103,23 @@ export class Exchange {
     this.#whenOver = then;
   }
 
-  /** We leave: a stream ends as if it were complete, which a watch may at any time. */
-  endCleanly(): void {
+  /**
+   * We leave: a watch ends as if it were complete, which it may at any time. Any other answer that has begun is
+   * broken, since half of it is not the answer; and what a peer may have received is never told to be tried again.
+   */
+  leave(): void {
+    const sent = this.#cut !== undefined;
     this.#cut?.();
     if (this.#isOver()) return; // a tunnel says so by itself
-    if (this.reply.started) this.reply.end([]);
-    else this.fail({ code: 'SHUTTING_DOWN' });
+    if (!this.reply.started) this.fail({ code: sent ? 'PEER_TIMEOUT' : 'SHUTTING_DOWN' });
+    else if (this.#isWatch()) this.reply.end([]);
+    else this.reply.reset();
     this.ended();
+  }
+
+  #isWatch(): boolean {
+    const { verb = '', subresource = '' } = this.#info ?? {};
+    return this.longRunning && verb !== 'proxy' && subresource === '';
   }
 
   /** The step of the traffic distribution that chose where it goes. */

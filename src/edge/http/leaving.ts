@@ -15,6 +15,8 @@ export class Leaving {
   readonly #connections: Connections;
   readonly #times: LeavingTimes;
   readonly #open = new Set<Exchange>();
+  /** Over, but the client has not taken all of the answer yet. */
+  readonly #answered = new Set<Exchange>();
   #refusing = false;
   #changed: (() => void) | undefined;
 
@@ -32,7 +34,11 @@ export class Leaving {
     this.#open.add(exchange);
     exchange.onOver(() => {
       this.#open.delete(exchange);
-      this.#changed?.();
+      this.#answered.add(exchange);
+      exchange.reply.gone(() => {
+        this.#answered.delete(exchange);
+        this.#changed?.();
+      });
     });
     return true;
   }
@@ -43,7 +49,7 @@ export class Leaving {
     this.#refusing = true;
     this.#connections.stopAccepting();
     await this.#drained(now);
-    for (const exchange of this.#open) exchange.endCleanly();
+    for (const exchange of this.#open) exchange.leave();
     await settled();
     this.#connections.destroy();
   }
@@ -51,7 +57,7 @@ export class Leaving {
   /** Waits for requests that end by themselves. */
   async #drained(now: AbortSignal): Promise<void> {
     const deadline = AbortSignal.any([now, AbortSignal.timeout(this.#times.timeoutMs)]);
-    while (!deadline.aborted && [...this.#open].some((exchange) => !exchange.longRunning)) {
+    while (!deadline.aborted && this.#isBusy()) {
       await new Promise<void>((resolve) => {
         this.#changed = resolve;
         deadline.addEventListener('abort', () => {
@@ -59,6 +65,10 @@ export class Leaving {
         });
       });
     }
+  }
+
+  #isBusy(): boolean {
+    return this.#answered.size > 0 || [...this.#open].some((exchange) => !exchange.longRunning);
   }
 }
 

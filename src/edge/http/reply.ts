@@ -27,6 +27,8 @@ export interface Reply {
   reset(): void;
   /** Calls back once, when more may be written. */
   drained(then: () => void): void;
+  /** Calls back once, when an ended response has left us, or cannot any more; at once where it was not ended. */
+  gone(then: () => void): void;
 }
 
 /** The reply to a request that came over either protocol. */
@@ -78,6 +80,12 @@ class Http1Reply implements Reply {
 
   drained(then: () => void): void {
     this.#response.once('drain', then);
+  }
+
+  gone(then: () => void): void {
+    const response = this.#response;
+    if (!response.writableEnded || response.writableFinished || response.destroyed) then();
+    else response.once('close', then);
   }
 }
 
@@ -135,6 +143,11 @@ class Http2Reply implements Reply {
 
   drained(then: () => void): void {
     this.#stream.once('drain', then);
+  }
+
+  gone(then: () => void): void {
+    if (this.#stream.destroyed) then();
+    else this.#stream.once('close', then);
   }
 }
 
