@@ -43,7 +43,7 @@ const closing =
     request.socket.write(OK);
     const late = carriedOut.size % 4;
     if (late === 0) close(request.socket);
-    else if (late < 3) setTimeout(() => close(request.socket), late - 1);
+    else if (late < 3) setTimeout(() => { close(request.socket); }, late - 1);
   };
 
 async function ask(i: number, method: string): Promise<Answer> {

@@ -196,6 +196,7 @@ describe('SIGTERM', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     let bytes = 0;
     stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    stream.resume();
     await new Promise((resolve) => stream.once('close', resolve));
     expect(bytes).toBe(size);
     expect(await proxy.exit).toBe(0);

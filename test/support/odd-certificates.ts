@@ -97,7 +97,7 @@ function extensions(isCa: boolean, usages: readonly string[]): Buffer[] {
 }
 
 function time(date: Date): Buffer {
-  return der(UTC_TIME, Buffer.from(`${date.toISOString().replace(/^..|[-:T]|\.\d+/g, '')}`));
+  return der(UTC_TIME, Buffer.from(date.toISOString().replace(/^..|[-:T]|\.\d+/g, '')));
 }
 
 function oid(text: string): Buffer {

@@ -43,7 +43,7 @@ export function sendBytes({ port, ca }: Target, bytes: Buffer | string, shown?: 
       ...(shown && { cert: shown.cert, key: shown.key }),
     });
     let text = '';
-    socket.once('secureConnect', () => socket.write(bytes as string, 'latin1'));
+    socket.once('secureConnect', () => socket.write(bytes, 'latin1'));
     socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
     socket.on('error', () => undefined);
     socket.once('close', () => {
