@@ -64,7 +64,10 @@ describe.each(METHODS)('%s', (method) => {
       peer.onConnection = (socket) => socket.pause();
     }
     // A TLS server that never speaks: what pause does not stop is stopped by taking the data away.
-    for (const peer of peers) peer.onConnection = (socket) => { socket.removeAllListeners('data').destroySoon(); };
+    for (const peer of peers)
+      peer.onConnection = (socket) => {
+        socket.removeAllListeners('data').destroySoon();
+      };
     const { ms, value } = await timed(ask(method));
     expect(value).toMatchObject({ status: 503, heads: 0 });
     expect(ms).toBeLessThan(3000);

@@ -43,7 +43,10 @@ const closing =
     request.socket.write(OK);
     const late = carriedOut.size % 4;
     if (late === 0) close(request.socket);
-    else if (late < 3) setTimeout(() => { close(request.socket); }, late - 1);
+    else if (late < 3)
+      setTimeout(() => {
+        close(request.socket);
+      }, late - 1);
   };
 
 async function ask(i: number, method: string): Promise<Answer> {
@@ -81,6 +84,6 @@ describe.each([
       await Promise.all([lane(), lane(), lane(), lane()]);
       // The race is the exception, or nothing was tried at all.
       expect(statuses.get(201) ?? 0).toBeGreaterThan(ROUNDS / 2);
-      },
+    },
   );
 });

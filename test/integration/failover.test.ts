@@ -190,7 +190,12 @@ describe('what a peer answers is the answer', () => {
 });
 
 const NOT_PROCESSED: readonly [string, Behaviour][] = [
-  ['404 page not found', (_, response) => { notFound(response); }],
+  [
+    '404 page not found',
+    (_, response) => {
+      notFound(response);
+    },
+  ],
   [
     'a 404 Status that names no object',
     (_, response) => {
@@ -267,7 +272,9 @@ it('an early 413 ends the upload, whoever sends it, and nothing of it is left (G
 
 it('a missing type makes the view of that peer anew', async () => {
   first.serves = { v1: ['nodes'], 'apps/v1': ['deployments'] };
-  first.behaviour = (_, response) => { notFound(response); };
+  first.behaviour = (_, response) => {
+    notFound(response);
+  };
   expect((await ask('GET')).values('x-peer')).toEqual(['second']);
   await until('read again', async () => (await proxy.snapshot()).resources['/v1/pods']?.join() === 'second');
   first.forget();
@@ -276,7 +283,10 @@ it('a missing type makes the view of that peer anew', async () => {
 });
 
 it('a 404 outside of resources passes as it is', async () => {
-  for (const peer of [first, second]) peer.behaviour = (_, response) => { notFound(response); };
+  for (const peer of [first, second])
+    peer.behaviour = (_, response) => {
+      notFound(response);
+    };
   const answer = await h1(proxy, '/nonsense');
   expect(answer.status).toBe(404);
   expect(answer.text).toBe('404 page not found\n');

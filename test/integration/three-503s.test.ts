@@ -165,7 +165,8 @@ it('health: /livez at once, /readyz when every peer was read and one is ready', 
   const peer = await stage.peer({ name: 'a', serves: BASE });
   let answer = false;
   peer.control = () => !answer;
-  const proxy = await stage.youngProxy([peer], ['--peer-discovery-timeout', '300ms']);
+  const flags = ['--peer-discovery-timeout', '300ms', '--peer-probe-timeout', '300ms'];
+  const proxy = await stage.youngProxy([peer], flags);
   for (const ask of [(path: string) => h1(proxy, path), proxy.ops]) {
     expect((await ask('/livez')).status).toBe(200);
     expect((await ask('/readyz')).status).toBe(500);

@@ -26,7 +26,7 @@ export function makeClientCa({ dir }: Pki): ClientCa {
   };
 }
 
-export function fingerprintOf({ fingerprint }: OddPair): string {
+function fingerprintOf({ fingerprint }: OddPair): string {
   return createHash('sha256').update(fingerprint).digest('hex');
 }
 

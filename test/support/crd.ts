@@ -11,7 +11,7 @@ export interface Made {
 }
 
 /** Creates a definition and, without a pause, an object of it. */
-export async function createTypeAndObject(target: Target, token: string, group: string): Promise<Made> {
+async function createTypeAndObject(target: Target, token: string, group: string): Promise<Made> {
   const post = (path: string, json: object) =>
     h1(target, path, bearer(token, { method: 'POST', body: JSON.stringify(json) }));
   const definition = await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {

@@ -24,7 +24,7 @@ export interface MadeDocument {
   readonly body: string;
 }
 
-export const ALL_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const ALL_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 function complete(resource: string | ServedResource): Required<ServedResource> {
   const given = typeof resource === 'string' ? { name: resource } : resource;
@@ -183,6 +183,6 @@ export function openApiHash(title: string, path: string): string {
   return createHash('sha512').update(`${title} ${path}`).digest('hex').toUpperCase();
 }
 
-export function hash(text: string): string {
+function hash(text: string): string {
   return createHash('sha1').update(text).digest('base64').slice(0, 12);
 }

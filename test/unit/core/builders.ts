@@ -13,7 +13,7 @@ import {
 import type { PeerVersion } from '../../../src/core/version.ts';
 import { etagOf, sha256 } from './recordings.ts';
 
-export const CRUD = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const CRUD = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 export function subresource(name: string, more: Partial<Subresource> = {}): Subresource {
   return { name, kind: undefined, acceptedKinds: [], verbs: ['get', 'patch', 'update'], ...more };

@@ -115,7 +115,7 @@ export function discoveryOf(document: Document, minor = 36): PeerDiscovery {
   return { document, version: release(minor), openApi: new Map() };
 }
 
-export const TIMING: Timing = {
+const TIMING: Timing = {
   intervalMs: 10_000,
   probeIntervalMs: 2000,
   failureThreshold: 3,

@@ -1,0 +1,94 @@
+// A client that goes: whatever stage its request is in, the peer's is cancelled within 100 ms (field note D9), and one
+// that has not been sent never is.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { H2Client, openH1 } from '../support/client.ts';
+import { ScriptPeer } from '../support/script-peer.ts';
+import { type RunningProxy, useStage } from '../support/stage.ts';
+import { timed, until } from '../support/until.ts';
+
+const stage = useStage();
+const PATH = '/api/v1/namespaces/n/pods';
+let peer: ScriptPeer;
+let proxy: RunningProxy;
+
+beforeEach(async () => {
+  peer = new ScriptPeer('a', { v1: ['pods'] }, stage.pki.peer);
+  await peer.start();
+  const quiet = ['--peer-probe-interval', '1h', '--peer-discovery-interval', '1h'];
+  proxy = await stage.proxy([peer.address], [...quiet, '--peer-max-connections', '1']);
+  peer.forget();
+});
+afterEach(() => peer.stop());
+
+/** Sends a request; what it returns leaves. */
+const OPEN = {
+  'HTTP/1.1': (asking: { method?: string; body?: string }) => openH1(proxy, PATH, asking).abort,
+  'HTTP/2': (asking: { method?: string; body?: string }) => {
+    const stream = new H2Client(proxy).open(PATH, asking);
+    return () => {
+      stream.close(8);
+    };
+  },
+};
+
+describe.each(Object.keys(OPEN) as (keyof typeof OPEN)[])('over %s', (protocol) => {
+  const open = OPEN[protocol];
+  const closed = () => until('the peer is let go', () => peer.heads.at(-1)!.socket.destroyed, { everyMs: 2 });
+
+  it.each([
+    ['before the head of the answer', 'GET', undefined, ''],
+    ['in the answer', 'GET', undefined, 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'],
+    ['behind an interim answer', 'POST', '{}', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+    ['in an answer that is held back', 'POST', '{}', 'HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n40'],
+  ])('%s', { retry: 2 }, async (_, method, body, bytes) => {
+    peer.script = ({ socket }) => void socket.write(bytes);
+    const leave = open({ method, ...(body !== undefined && { body }) });
+    await until('the request', () => peer.requests.length === 1);
+    if (bytes !== '') await new Promise((resolve) => setTimeout(resolve, 50));
+    const { ms } = await timed((leave(), closed()));
+    expect(ms).toBeLessThan(100);
+  });
+
+  it('in an upload that nobody reads', { retry: 2 }, async () => {
+    peer.onHead = ({ socket }) => {
+      socket.pause();
+      return true;
+    };
+    const leave = open({ method: 'POST', body: 'x'.repeat(20_000_000) });
+    await until('the head', () => peer.heads.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const { socket } = peer.heads[0]!;
+    const { ms } = await timed((leave(), socket.resume(), closed()));
+    expect(ms).toBeLessThan(100);
+  });
+
+  it('before the connection to the peer stands: it is never sent', async () => {
+    for (const socket of peer.sockets) socket.destroy();
+    const pending: (() => void)[] = [];
+    peer.onConnection = (socket) => {
+      socket.pause();
+      pending.push(() => socket.resume());
+    };
+    const leave = open({ method: 'POST', body: '{}' });
+    await until('a connection', () => pending.length > 0);
+    leave();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const go of pending) go();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(peer.heads).toEqual([]);
+  });
+
+  it('while it waits for a place in the pool: it is never sent', async () => {
+    peer.script = () => undefined;
+    const first = open({});
+    await until('the pool is full', () => peer.requests.length === 1);
+    const leave = open({ method: 'DELETE' });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    leave();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    first();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(peer.heads.map(({ method }) => method)).toEqual(['GET']);
+  });
+});
