@@ -72,7 +72,7 @@ describe('on HTTP/1.1', () => {
     for (const ms of [0, 2, 20]) {
       for (const way of ['reset', 'end', 'stay'] as const) {
         const client = await raw();
-        void client.received;
+        client.received;
         client.write(bytes);
         await sleep(ms);
         if (way === 'reset') client.reset();
@@ -138,7 +138,7 @@ describe('on HTTP/1.1', () => {
 
   it('a body a byte at a time arrives whole', async () => {
     const client = await raw();
-    void client.received;
+    client.received;
     peer.forget();
     client.write(`${POST}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`);
     for (const byte of '{"a":1}') {
@@ -166,7 +166,7 @@ describe('on HTTP/2', () => {
           );
           stream.on('error', () => undefined);
           if (method === 'POST') stream.write('{');
-          setTimeout(() => stream.close(code), ms);
+          setTimeout(() => { stream.close(code); }, ms);
         }
       }
       await sleep(path.includes('nope') ? 1100 : 50);

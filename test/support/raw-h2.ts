@@ -6,10 +6,10 @@ import type { Target } from './client.ts';
 
 export const DATA = 0;
 export const HEADERS = 1;
-const RST_STREAM = 3;
-const SETTINGS = 4;
-const PING = 6;
-const GOAWAY = 7;
+export const RST_STREAM = 3;
+export const SETTINGS = 4;
+export const PING = 6;
+export const GOAWAY = 7;
 export const CONTINUATION = 9;
 export const END_STREAM = 1;
 export const END_HEADERS = 4;
