@@ -72,7 +72,7 @@ describe('on HTTP/1.1', () => {
     for (const ms of [0, 2, 20]) {
       for (const way of ['reset', 'end', 'stay'] as const) {
         const client = await raw();
-        client.received;
+        expect(client.received).toBeDefined();
         client.write(bytes);
         await sleep(ms);
         if (way === 'reset') client.reset();
@@ -132,13 +132,16 @@ describe('on HTTP/1.1', () => {
     const mute = Array.from({ length: 100 }, () => connectTcp(proxy.port, '127.0.0.1'));
     for (const socket of mute) socket.on('error', () => undefined).write('\x16\x03');
     expect((await timed(h1(proxy, '/api/v1/pods'))).ms).toBeLessThan(2000);
-    for (const [i, client] of clients.entries()) i % 2 === 0 ? client.reset() : client.end();
+    for (const [i, client] of clients.entries()) {
+      if (i % 2 === 0) client.reset();
+      else client.end();
+    }
     for (const socket of mute) socket.destroy();
   });
 
   it('a body a byte at a time arrives whole', async () => {
     const client = await raw();
-    client.received;
+    expect(client.received).toBeDefined();
     peer.forget();
     client.write(`${POST}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`);
     for (const byte of '{"a":1}') {
@@ -166,7 +169,9 @@ describe('on HTTP/2', () => {
           );
           stream.on('error', () => undefined);
           if (method === 'POST') stream.write('{');
-          setTimeout(() => { stream.close(code); }, ms);
+          setTimeout(() => {
+            stream.close(code);
+          }, ms);
         }
       }
       await sleep(path.includes('nope') ? 1100 : 50);
