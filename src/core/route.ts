@@ -17,7 +17,13 @@ export type Decision =
   | { readonly kind: 'health' }
   | { readonly kind: 'redirect'; readonly location: string }
   /** Try these, in this order. Never empty. */
-  | { readonly kind: 'peers'; readonly level: Level; readonly candidates: readonly SnapshotPeer[] }
+  | {
+      readonly kind: 'peers';
+      readonly level: Level;
+      readonly candidates: readonly SnapshotPeer[];
+      /** They list what is asked for: an answer that it does not exist contradicts what is known of them. */
+      readonly listed: boolean;
+    }
   /** No peer is known to serve it: read the peers again and decide once more; then `failure`. */
   | { readonly kind: 'unknown'; readonly groupVersion: string; readonly failure: Failure }
   | { readonly kind: 'refuse'; readonly failure: Failure };
@@ -58,7 +64,8 @@ function routeResource(snapshot: RoutingSnapshot, info: RequestInfo, context: Ro
   const capability = resources.get(`${info.group}/${info.version}/${info.resource}`);
   if (capability !== undefined) {
     const stickiness = stickinessOf(context.caller, capability.seed);
-    return toPeers(snapshot, choosePeers(snapshot, narrow(capability, info), stickiness));
+    const order = choosePeers(snapshot, narrow(capability, info), stickiness);
+    return toPeers(snapshot, order, info.subresource === '' || capability.subresources.has(info.subresource));
   }
   const groupVersion = `${info.group}/${info.version}`;
   const perhaps = unlisted.get(groupVersion);
@@ -130,8 +137,8 @@ function oldestFirst(peers: readonly SnapshotPeer[]): readonly SnapshotPeer[] {
   return [...told.reverse(), ...peers.filter((peer) => peer.gitVersion === '')];
 }
 
-function toPeers(snapshot: RoutingSnapshot, { level, candidates }: PeerOrder): Decision {
-  if (candidates.length > 0) return { kind: 'peers', level, candidates };
+function toPeers(snapshot: RoutingSnapshot, { level, candidates }: PeerOrder, listed = false): Decision {
+  if (candidates.length > 0) return { kind: 'peers', level, candidates, listed };
   return snapshot.peers.some((p) => p.read) ? NO_READY_PEER : NOTHING_READ;
 }
 

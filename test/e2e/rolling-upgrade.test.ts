@@ -9,6 +9,10 @@ import { until } from '../support/until.ts';
 import type { ServingUvip } from '../support/uvip-process.ts';
 import type { Target } from '../support/client.ts';
 
+// With a delay servers say that they are not ready before they close connections, as production has it. Without it a
+// write may cross the closing of an idle connection: not processed, but HTTP/1.1 has no way to tell (Go's own client
+// does not repeat it either).
+const FLAGS = '--runtime-config=api/all=true --shutdown-delay-duration=3s';
 const WAIT = { withinMs: 60_000, everyMs: 50 };
 const key = (path: string) => path.replace(/^\/apis\//, '');
 
@@ -19,7 +23,7 @@ describe.skipIf(!HAS_TESTBED)('test bed S4', () => {
 
   beforeAll(async () => {
     const old = '1.36:1.34';
-    bed = await startTestbed({ a: old, b: old, c: old }, { EXTRA: '--runtime-config=api/all=true' });
+    bed = await startTestbed({ a: old, b: old, c: old }, { EXTRA: FLAGS });
     proxy = await bed.uvip();
     if (HAS_KUBECTL) kubectl = await kubectlFor(proxy, bed.adminToken);
   });
@@ -64,7 +68,6 @@ describe.skipIf(!HAS_TESTBED)('test bed S4', () => {
     await restart('c', '1.36', 'TERM');
     await restart('c', '1.36:1.34', 'TERM');
     load.wanted.add(VAC);
-    await restart('b', '1.36:1.34', 'TERM');
     const outcome = await load.finish(30_000);
     expect(load.bad).toEqual([]);
     expect(outcome).toMatchObject({ lost: [], twice: [], unconfirmed: [], missed: [], doubled: [] });
@@ -78,9 +81,9 @@ describe.skipIf(!HAS_TESTBED)('test bed S4', () => {
     const load = await ClusterLoad.start(proxy, bed.adminToken, { kubectl, label: 'kill' });
     load.wanted.add(VAC).add(SVM);
     const kills = [
-      await restart('b', '1.36', 'KILL'),
       await restart('a', '1.36:1.34', 'KILL'),
       await restart('c', '1.36', 'KILL'),
+      await restart('b', '1.36:1.34', 'KILL'),
     ];
     const outcome = await load.finish(30_000);
     const during = ({ began, ended }: Bad) => kills.some(({ from, to }) => began < to && ended > from);

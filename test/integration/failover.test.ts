@@ -13,6 +13,8 @@ const PODS = '/api/v1/namespaces/n/pods';
 const BODY = JSON.stringify({ kind: 'Pod', metadata: { name: 'p' } });
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
+const RARELY = ['--peer-probe-interval', '500ms', '--peer-discovery-interval', '1h'];
+
 let first: FakePeer;
 let second: FakePeer;
 let proxy: RunningProxy;
@@ -24,18 +26,14 @@ beforeAll(async () => {
     stage.peer({ name: 'first', version: '1.36', serves: SERVES }),
     stage.peer({ name: 'second', version: '1.34', serves: SERVES }),
   ]);
-  // Probes are rare: the request path meets what they have not seen.
-  proxy = await stage.proxy(
-    [first, second],
-    ['--peer-probe-interval', '1h', '--peer-discovery-interval', '1h'],
-  );
+  // Probes are rarer than requests here: the request path meets what they have not seen.
+  proxy = await stage.proxy([first, second], RARELY);
   caller = await callerOf(proxy, first, PODS);
 });
 
 beforeEach(async () => {
   for (const peer of [first, second]) {
     peer.behaviour = answerOk;
-    peer.serves = SERVES;
     await peer.start();
   }
   await proxy.settled();
@@ -62,11 +60,17 @@ describe('a peer that refuses connections', () => {
   });
 
   it('is unreachable at once: nobody else tries it', async () => {
+    const attempts = async () =>
+      Number(
+        /uvip_attempts_total\{peer="first",reason="unsent"\} (\d+)/.exec(
+          (await proxy.ops('/metrics')).text,
+        )?.[1] ?? 0,
+      );
+    const before = await attempts();
     await first.refuse();
-    await ask('GET');
-    await until('known', async () => (await proxy.snapshot()).peers.some((p) => p.state === 'unreachable'));
-    const metrics = (await proxy.ops('/metrics')).text;
-    expect(metrics).toMatch(/uvip_attempts_total\{peer="first",reason="unsent"\} 1/);
+    for (let i = 0; i < 5; i++) await ask('GET');
+    expect((await proxy.snapshot()).peers.find((p) => p.name === 'first')?.state).toBe('unreachable');
+    expect(await attempts()).toBe(before + 1);
   });
 
   it('a long body arrives whole at the next one: nobody had read it', async () => {
@@ -271,15 +275,20 @@ it('an early 413 ends the upload, whoever sends it, and nothing of it is left (G
 });
 
 it('a missing type makes the view of that peer anew', async () => {
-  first.serves = { v1: ['nodes'], 'apps/v1': ['deployments'] };
-  first.behaviour = (_, response) => {
+  const [stale, other] = await Promise.all(
+    ['stale', 'other'].map((name) => stage.peer({ name, serves: SERVES })),
+  );
+  const both = await stage.proxy([stale!, other!], RARELY);
+  const headers = await callerOf(both, stale!, PODS);
+  stale!.serves = { v1: ['nodes'], 'apps/v1': ['deployments'] };
+  stale!.behaviour = (_, response) => {
     notFound(response);
   };
-  expect((await ask('GET')).values('x-peer')).toEqual(['second']);
-  await until('read again', async () => (await proxy.snapshot()).resources['/v1/pods']?.join() === 'second');
-  first.forget();
-  await ask('GET');
-  expect(first.clients).toEqual([]);
+  expect((await h1(both, PODS, { headers })).values('x-peer')).toEqual(['other']);
+  await until('read again', async () => (await both.snapshot()).resources['/v1/pods']?.join() === 'other');
+  stale!.forget();
+  await h1(both, PODS, { headers });
+  expect(stale!.clients).toEqual([]);
 });
 
 it('a 404 outside of resources passes as it is', async () => {

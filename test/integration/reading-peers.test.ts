@@ -312,8 +312,14 @@ describe('a legacy peer', () => {
   ])('does not show what a client only asked for: %s', async (target) => {
     const peer = await stage.peer({ name: 'a', speaks: 'legacy', serves: SERVES });
     const proxy = await stage.proxy([peer], ['--peer-discovery-interval', '30ms']);
-    // An extension server behind it that fails on everything.
-    peer.behaviour = (_, response) => response.writeHead(503).end('unavailable');
+    // Whatever it does not know fails, as behind an extension server that is down.
+    const known = [
+      '/api',
+      '/apis',
+      ...Object.keys(SERVES).map((gv) => `/api${gv.includes('/') ? 's' : ''}/${gv}`),
+    ];
+    peer.control = ({ target: asked }, response) =>
+      asked.startsWith('/api') && !known.includes(asked) && response.writeHead(503).end() !== undefined;
     const before = (await h1(proxy, '/apis', { headers: ['Accept', V2] })).text;
     expect((await h1(proxy, target)).status).toBeGreaterThanOrEqual(400);
     await proxy.settled();

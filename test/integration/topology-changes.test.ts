@@ -77,6 +77,18 @@ describe('peers that stop', () => {
     await answeredBy(proxy, 'abc');
   });
 
+  it('the nearest does not process it: the further attempt goes to the next level', PATIENT, async () => {
+    const peers = await placedPeers(stage);
+    const flags = ['--peer-traffic-distribution', 'PreferSameNode', ...here('n1', 'z1')];
+    const proxy = await flagProxy(peers, flags);
+    peers.a.behaviour = (_, response) => {
+      response.writeHead(429, { 'Retry-After': '5', 'Content-Type': 'text/plain; charset=utf-8' });
+      response.end('The apiserver is shutting down, please try again later.\n');
+    };
+    expect(await whoAnswers(proxy)).toBe('b');
+    expect([peers.a.clients.length, peers.c.clients.length]).toEqual([200, 0]);
+  });
+
   it('not ready: the next level once that is known, though requests would be answered', PATIENT, async () => {
     const peers = await placedPeers(stage);
     const proxy = await flagProxy(peers, [

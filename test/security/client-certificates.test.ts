@@ -76,6 +76,12 @@ const GOOD: readonly (readonly [string, () => OddPair, string, readonly string[]
     [],
   ],
   [
+    'T61String, as everybody reads it',
+    () => clients.issue({ subject: [[odd.CN, odd.T61, Buffer.from('\xe9', 'latin1')]] }),
+    'é',
+    [],
+  ],
+  [
     'any usage among others',
     () => clients.issue({ subject: named('both'), usages: [odd.SERVER_AUTH, odd.CLIENT_AUTH] }),
     'both',

@@ -28,6 +28,7 @@ export const CN = '2.5.4.3';
 export const O = '2.5.4.10';
 export const UTF8 = 0x0c;
 export const PRINTABLE = 0x13;
+export const T61 = 0x14;
 export const BMP = 0x1e;
 export const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 export const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';

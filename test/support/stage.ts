@@ -15,7 +15,12 @@ export interface SnapshotView {
   readonly generation: number;
   readonly discoveryOpen: boolean;
   readonly complete: boolean;
-  readonly peers: readonly { readonly name: string; readonly state: string; readonly ready: boolean }[];
+  readonly peers: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly ready: boolean;
+    readonly suspect: boolean;
+  }[];
   readonly resources: Readonly<Record<string, readonly string[]>>;
   readonly documents: Readonly<Record<string, { readonly etag: string; readonly bytes: number }>>;
 }
@@ -24,7 +29,7 @@ export interface RunningProxy extends Target {
   readonly opsPort: number;
   readonly snapshot: () => Promise<SnapshotView>;
   readonly ops: (path: string) => Promise<{ readonly status: number; readonly text: string }>;
-  /** Resolves when all peers are ready and were read. */
+  /** Resolves when all peers are ready, none of them suspect, and were read. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -146,7 +151,7 @@ async function startProxy(pki: Pki, flags: readonly string[]): Promise<RunningPr
     settled: async () => {
       await until('all peers ready and read', async () => {
         const { peers, discoveryOpen, complete } = await snapshot();
-        return discoveryOpen && complete && peers.length > 0 && peers.every((p) => p.ready);
+        return discoveryOpen && complete && peers.length > 0 && peers.every((p) => p.ready && !p.suspect);
       });
     },
     stop: () => (stopped ??= app.stop(AbortSignal.abort())),

@@ -122,7 +122,7 @@ async function answerDocument(path: string, one: Identified, deps: HandleDeps): 
     passThrough: async () => {
       deps.metrics.nopeerAsked();
       const candidates = ready(); // the newest first, which says most
-      if (candidates.length > 0) await proxy(one, { level: 'any', candidates }, deps);
+      if (candidates.length > 0) await proxy(one, { level: 'any', candidates, listed: false }, deps);
       else exchange.fail({ code: 'NO_READY_PEER' });
     },
   });

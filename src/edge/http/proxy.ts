@@ -1,7 +1,7 @@
 // Takes one request to the peers that were chosen for it: makes what is sent, ties the client's leaving to the
 // peer's request, counts what came of it.
 
-import type { PeerOrder } from '../../core/choose-peers.ts';
+import type { Decision } from '../../core/route.ts';
 import type { RequestFilter } from '../../core/headers.ts';
 import type { RequestInfo } from '../../core/request-info.ts';
 import type { SnapshotPeer } from '../../core/snapshot.ts';
@@ -29,6 +29,9 @@ export interface Identified {
   readonly caller: Caller;
 }
 
+/** The decision to try peers. */
+export type Chosen = Omit<Extract<Decision, { kind: 'peers' }>, 'kind'>;
+
 const LOOP_DETECTED = 508;
 const TYPE_MAKERS = new Set([
   'apiextensions.k8s.io/customresourcedefinitions',
@@ -38,7 +41,7 @@ const TYPE_MAKERS = new Set([
 /** Forwards to the first of the candidates that answers. Resolves when the request is on its way. */
 export async function proxy(
   one: Identified,
-  { level, candidates }: PeerOrder,
+  { level, candidates, listed }: Chosen,
   deps: ProxyDeps,
 ): Promise<void> {
   const { exchange, info, caller } = one;
@@ -52,7 +55,7 @@ export async function proxy(
     headersFor: (peer) => headersFor(one, peer, deps),
     body,
     // `//api/v1/pods` names a resource to nobody but RequestInfo: that a peer does not know the path is its answer.
-    isResource: info.isResource && exchange.target.startsWith('/api'),
+    isResource: listed && exchange.target.startsWith('/api'),
     longRunning: info.longRunning,
     vouched: caller.identity !== undefined,
   };

@@ -5,10 +5,9 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Tunnel, type TunnelDeps } from '../upstream/tunnel.ts';
 import type { ShownCertificate } from '../upstream/pools.ts';
-import type { PeerOrder } from '../../core/choose-peers.ts';
 import type { Exchange } from './exchange.ts';
 import { carryOut, decideWithPatience, type HandleDeps, identify } from './handle.ts';
-import { headersFor, type Identified, reportAttempt } from './proxy.ts';
+import { type Chosen, headersFor, type Identified, reportAttempt } from './proxy.ts';
 
 export interface UpgradeDeps {
   readonly tunnel: TunnelDeps;
@@ -37,7 +36,7 @@ export async function handleUpgrade(
 function openTunnel(
   one: Identified,
   { socket, head }: RawClient,
-  { level, candidates }: PeerOrder,
+  { level, candidates, listed }: Chosen,
   deps: HandleDeps & UpgradeDeps,
 ): void {
   const { exchange, info, caller } = one;
@@ -52,7 +51,7 @@ function openTunnel(
       target: exchange.target,
       rawHeaders: exchange.request.rawHeaders,
       headersFor: (peer) => headersFor(one, peer, deps),
-      isResource: info.isResource,
+      isResource: listed,
       shown: caller.identity === undefined ? undefined : deps.frontProxy(),
       client: socket,
       head,

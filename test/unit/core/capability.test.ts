@@ -34,6 +34,15 @@ describe('indexCapabilities', () => {
     });
   });
 
+  it('counts a peer once that lists a thing twice', () => {
+    const twice = pods(['get', 'get']);
+    const document = documentOf({ '': [...twice.groups[0]!.versions, ...twice.groups[0]!.versions] });
+    expect(plain(indexCapabilities([document]).resources.get('/v1/pods')!)).toEqual({
+      peers: [0],
+      verbs: { get: [0] },
+    });
+  });
+
   it('counts subresources and their verbs for themselves', () => {
     const { resources } = indexCapabilities([
       pods(['get'], { resize: ['patch'], status: ['get'] }),

@@ -275,6 +275,17 @@ describe('any list of headers', () => {
   });
 });
 
+describe('cookies', () => {
+  const sent = ['cookie', 'a=b', 'x', 'cookie', 'cookie', 'c=d', 'cookie', 'e=f'];
+  it('are one header again where HTTP/2 brought them in pieces', () => {
+    const out = filter([':method', 'GET', ...sent], own());
+    expect(lines(out).filter((line) => /cookie/.test(line))).toEqual(['cookie: a=b; c=d; e=f', 'x: cookie']);
+  });
+  it('stay as they came over HTTP/1.1', () => {
+    expect(filter(sent, own()).filter((text) => text === 'cookie')).toHaveLength(4);
+  });
+});
+
 describe('headerValue', () => {
   const raw = flat('Accept: a', 'ACCEPT: b', 'X: c');
   it.each([

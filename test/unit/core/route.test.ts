@@ -363,3 +363,15 @@ describe('stickiness', () => {
     expect(candidates(eight, 'GET /apis/g/v1/x').sort()).toEqual(names);
   });
 });
+
+it('says whether what is asked for is listed: then a 404 for it contradicts what is known', () => {
+  const listed = (target: string) => {
+    const parsed = parseRequestInfo('GET', target);
+    if (!parsed.ok) throw new Error(target);
+    const decision = route(BOTH, parsed.info, { caller: 0, query: '', unservedStatus: 503 });
+    return decision.kind === 'peers' && decision.listed;
+  };
+  expect(listed('/api/v1/namespaces/n/pods/p')).toBe(true);
+  expect(listed('/api/v1/namespaces/n/pods/p/nonsense')).toBe(false);
+  expect(listed('/metrics')).toBe(false);
+});
