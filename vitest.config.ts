@@ -1,17 +1,26 @@
 import { defineConfig } from 'vitest/config';
 
 const project = (name: string, testTimeout: number, more: object = {}) => ({
-  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout, hookTimeout: 60_000, ...more },
+  test: {
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    testTimeout,
+    hookTimeout: 60_000,
+    // Most tests wait for sockets, not for the processor.
+    maxWorkers: 3,
+    sequence: { groupOrder: 0 },
+    ...more,
+  },
 });
 
 export default defineConfig({
   test: {
     projects: [
-      project('unit', 10_000),
-      project('integration', 20_000),
-      project('security', 20_000),
-      // Real servers need the machine for themselves: one file after the other.
-      project('e2e', 180_000, { fileParallelism: false, hookTimeout: 180_000 }),
+      project('unit', 20_000),
+      project('integration', 60_000),
+      project('security', 60_000),
+      // Real servers need the machine for themselves: after all others, one file after the other.
+      project('e2e', 180_000, { maxWorkers: 1, hookTimeout: 180_000, sequence: { groupOrder: 1 } }),
     ],
     coverage: {
       provider: 'v8',

@@ -279,7 +279,10 @@ describe('cookies', () => {
   const sent = ['cookie', 'a=b', 'x', 'cookie', 'cookie', 'c=d', 'cookie', 'e=f'];
   it('are one header again where HTTP/2 brought them in pieces', () => {
     const out = filter([':method', 'GET', ...sent], own());
-    expect(lines(out).filter((line) => /cookie/.test(line))).toEqual(['cookie: a=b; c=d; e=f', 'x: cookie']);
+    expect(lines(out).filter((line) => line.includes('cookie'))).toEqual([
+      'cookie: a=b; c=d; e=f',
+      'x: cookie',
+    ]);
   });
   it('stay as they came over HTTP/1.1', () => {
     expect(filter(sent, own()).filter((text) => text === 'cookie')).toHaveLength(4);
