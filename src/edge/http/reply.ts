@@ -2,12 +2,7 @@
 // leave as they are: repetition and order kept. Knows nothing of where the response comes from.
 
 import { type IncomingMessage, type ServerResponse } from 'node:http';
-import {
-  constants,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Stream,
-} from 'node:http2';
+import { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2';
 
 export type ClientRequest = IncomingMessage | Http2ServerRequest;
 export type ClientResponse = ServerResponse | Http2ServerResponse;
@@ -127,13 +122,9 @@ class Http2Reply implements Reply {
   end(trailers: readonly string[]): void {
     if (this.#stream.destroyed) return;
     if (trailers.length > 0) this.#response.addTrailers(grouped(trailers));
+    // Where the request has not ended, its rest is read and thrown away (exchange.ts): a stream that is closed with
+    // bytes unread keeps their share of the connection's window for ever.
     this.#stream.end();
-    // Answered before the request's end: the client may stop sending (RFC 9113 section 8.1).
-    if (!this.#stream.readableEnded && !this.#stream.endAfterHeaders) {
-      this.#stream.once('finish', () => {
-        this.#stream.close(constants.NGHTTP2_NO_ERROR);
-      });
-    }
   }
 
   reset(): void {
