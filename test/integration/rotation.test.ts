@@ -4,7 +4,7 @@
 import { connect as connectTls } from 'node:tls';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { createCa, type Pair } from '../../src/pki/certificates.ts';
 import { type OwnProxy, startOwn } from '../support/own-proxy.ts';
 import { FakePeer } from '../support/peer.ts';
@@ -26,10 +26,15 @@ const PATIENT = { timeout: 120_000 };
 const WAIT = { withinMs: 30_000 };
 const KEPT = 'cannot use a file, keeping what it held';
 const KEPT_CA = 'cannot use a CA file, keeping what it held';
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  while (cleanUps.length > 0) await cleanUps.pop()!();
-});
+type AtEnd = (stop: () => Promise<unknown>) => void;
+/** Tests run side by side here: each waits for files to be looked at most of its time. */
+const atEndOf =
+  ({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): AtEnd =>
+  (stop) => {
+    onTestFinished(async () => {
+      await stop();
+    });
+  };
 
 interface Scene {
   readonly files: RotatingFiles;
@@ -42,22 +47,20 @@ interface Scene {
   readonly young: FakePeer;
 }
 
-async function begin(style: 'rename' | 'symlink'): Promise<Scene> {
+async function begin(style: 'rename' | 'symlink', atEnd: AtEnd): Promise<Scene> {
   const listenerCa = await createCa('listener-ca');
   const [before, after] = [await makeGeneration('1', listenerCa), await makeGeneration('2', listenerCa)];
   const files = await rotatingFiles(style, before.contents);
-  cleanUps.push(() => files.remove());
+  atEnd(() => files.remove());
   const old = new StreamPeer('old', before.peer);
   const young = new FakePeer({ name: 'young', serves: { v1: ['pods'] } }, after.peer);
   await Promise.all([old.peer.start(), young.start()]);
-  cleanUps.push(
-    () => old.peer.stop(),
-    () => young.stop(),
-  );
+  atEnd(() => old.peer.stop());
+  atEnd(() => young.stop());
   const addresses = [old, young].flatMap(({ name, port }) => ['--peer-address', `${name}=127.0.0.1:${port}`]);
   const pki = { ...stage.pki, ca: listenerCa.cert, flags: rotatingFlags(files) };
   const proxy = await startOwn(pki, addresses);
-  cleanUps.push(() => proxy.kill());
+  atEnd(() => proxy.kill());
   await stateIs(proxy, ['old ready', 'young misconfigured']);
   return { files, proxy, before, after, listenerCa, old, young };
 }
@@ -141,8 +144,8 @@ async function expectNew(scene: Scene): Promise<void> {
 }
 
 describe('all files', () => {
-  it.each(['rename', 'symlink'] as const)('by %s', PATIENT, async (style) => {
-    const scene = await begin(style);
+  it.concurrent.for(['rename', 'symlink'] as const)('by %s', PATIENT, async (style, context) => {
+    const scene = await begin(style, atEndOf(context));
     const streamsLive = await openStreams(scene);
     expect(await shownToClients(scene)).toBe(fingerprintOf(scene.before.serving));
     expect(await statusFor(scene, scene.after.user)).toBe(401);
@@ -165,11 +168,11 @@ describe('all files', () => {
     if (style === 'symlink') expect(scene.proxy.lines(KEPT)).toEqual([]);
   });
 
-  it(
+  it.concurrent(
     'half-written: the old stands, each file is named once, and the whole file counts',
     PATIENT,
-    async () => {
-      const scene = await begin('rename');
+    async (context) => {
+      const scene = await begin('rename', atEndOf(context));
       const { files, proxy, before, after } = scene;
       const streamsLive = await openStreams(scene);
       const halfOf = (name: string) => after.contents[name]!.slice(0, after.contents[name]!.length / 2);
@@ -212,35 +215,42 @@ describe('all files', () => {
 });
 
 describe('--peer-discovery-token-file', () => {
-  it.each(['rename', 'symlink'] as const)('by %s, and emptied: the old stands', PATIENT, async (style) => {
-    const files = await rotatingFiles(style, { token: 'first\n' });
-    cleanUps.push(() => files.remove());
-    const peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
-    const flags = [
-      '--peer-address',
-      `a=127.0.0.1:${peer.port}`,
-      '--peer-discovery-token-file',
-      files.at('token'),
-    ];
-    const proxy = await startOwn(stage.pki, flags);
-    cleanUps.push(() => proxy.kill());
-    await proxy.settled(1);
-    const shown = () =>
-      peer.requests
-        .findLast(({ own }) => own)
-        ?.values('authorization')
-        .join();
-    expect(shown()).toBe('Bearer first');
-    await files.replace({ token: 'second' });
-    await until('the second token', () => shown() === 'Bearer second', WAIT);
-    await files.replace({ token: '\n' });
-    const line = await proxy.logged(KEPT);
-    expect(line).toMatchObject({ file: files.at('token'), level: 40 });
-    peer.forget();
-    await until('five more requests', () => peer.requests.length >= 5, WAIT);
-    expect(shown()).toBe('Bearer second');
-    await files.replace({ token: 'third' });
-    await until('the third token', () => shown() === 'Bearer third', WAIT);
-    expect(proxy.lines(KEPT)).toHaveLength(1);
-  });
+  it.concurrent.for(['rename', 'symlink'] as const)(
+    'by %s, and emptied: the old stands',
+    PATIENT,
+    async (style, context) => {
+      const atEnd = atEndOf(context);
+      const files = await rotatingFiles(style, { token: 'first\n' });
+      atEnd(() => files.remove());
+      const peer = new FakePeer({ name: 'a', serves: { v1: ['pods'] } }, stage.pki.peer);
+      await peer.start();
+      atEnd(() => peer.stop());
+      const flags = [
+        '--peer-address',
+        `a=127.0.0.1:${peer.port}`,
+        '--peer-discovery-token-file',
+        files.at('token'),
+      ];
+      const proxy = await startOwn(stage.pki, flags);
+      atEnd(() => proxy.kill());
+      await proxy.settled(1);
+      const shown = () =>
+        peer.requests
+          .findLast(({ own }) => own)
+          ?.values('authorization')
+          .join();
+      expect(shown()).toBe('Bearer first');
+      await files.replace({ token: 'second' });
+      await until('the second token', () => shown() === 'Bearer second', WAIT);
+      await files.replace({ token: '\n' });
+      const line = await proxy.logged(KEPT);
+      expect(line).toMatchObject({ file: files.at('token'), level: 40 });
+      peer.forget();
+      await until('five more requests', () => peer.requests.length >= 5, WAIT);
+      expect(shown()).toBe('Bearer second');
+      await files.replace({ token: 'third' });
+      await until('the third token', () => shown() === 'Bearer third', WAIT);
+      expect(proxy.lines(KEPT)).toHaveLength(1);
+    },
+  );
 });

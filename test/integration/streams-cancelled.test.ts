@@ -41,7 +41,7 @@ describe.each(Object.keys(OPEN) as (keyof typeof OPEN)[])('over %s', (protocol) 
     ['in the answer', 'GET', undefined, 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'],
     ['behind an interim answer', 'POST', '{}', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
     ['in an answer that is held back', 'POST', '{}', 'HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n40'],
-  ])('%s', { retry: 2 }, async (_, method, body, bytes) => {
+  ])('%s', async (_, method, body, bytes) => {
     peer.script = ({ socket }) => void socket.write(bytes);
     const leave = open({ method, ...(body !== undefined && { body }) });
     await until('the request', () => peer.requests.length === 1);
@@ -50,7 +50,7 @@ describe.each(Object.keys(OPEN) as (keyof typeof OPEN)[])('over %s', (protocol) 
     expect(ms).toBeLessThan(100);
   });
 
-  it('in an upload that nobody reads', { retry: 2 }, async () => {
+  it('in an upload that nobody reads', async () => {
     peer.onHead = ({ socket }) => {
       socket.pause();
       return true;

@@ -44,7 +44,11 @@ describe('1,000 callers, by where the proxy runs', () => {
 
   it.each(ways)('--peer-traffic-distribution %s', PATIENT, async (value) => {
     const peers = await placedPeers(stage);
-    for (const [node, zone, sameNode, nodeLevel, sameZone, zoneLevel] of POSITIONS) {
+    // Another word for a value, and one for none, are told apart from it at a few places.
+    const positions = POSITIONS.filter(
+      (_, i) => i % 3 === 0 || !['PreferClose', 'PreferTheMoon'].includes(value),
+    );
+    for (const [node, zone, sameNode, nodeLevel, sameZone, zoneLevel] of positions) {
       const proxy = await flagProxy(peers, ['--peer-traffic-distribution', value, ...here(node, zone)]);
       let expected: readonly string[] = ['abc', 'any'];
       if (value === 'PreferSameNode') expected = [sameNode, nodeLevel];
@@ -54,6 +58,6 @@ describe('1,000 callers, by where the proxy runs', () => {
     }
     // Nothing came to a peer that no table sends it to: each request was sent once.
     const arrived = NAMES.reduce((sum, name) => sum + peers[name].clients.length, 0);
-    expect(arrived).toBe(POSITIONS.length * 1000);
+    expect(arrived).toBe(positions.length * 1000);
   });
 });

@@ -12,7 +12,7 @@ export interface Patience {
 export async function until<T>(
   what: string,
   question: () => T | Promise<T>,
-  { withinMs = 10_000, everyMs = 10 }: Patience = {},
+  { withinMs = 30_000, everyMs = 10 }: Patience = {},
 ): Promise<NonNullable<T>> {
   const deadline = performance.now() + withinMs;
   let last: unknown;
