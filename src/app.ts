@@ -102,6 +102,9 @@ export async function startApp(config: Config, version: string): Promise<App> {
     exchange: { log, metrics, accessLog: config.log.access, newAuditId },
     log,
     random: Math.random,
+  }).catch(async (error: unknown) => {
+    await ops.close(); // a start that failed leaves nothing open
+    throw error;
   });
 
   own.start({

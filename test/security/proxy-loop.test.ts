@@ -1,14 +1,13 @@
 // A peer address that leads back to the proxy, at once or by way of another proxy: such a peer is misconfigured and
 // gets nothing, and a request that comes round in a circle is 508 and does not go round again (field note A9).
 
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { h1 } from '../support/client.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { useStage } from '../support/stage.ts';
+import { openGate } from '../support/tcp-gate.ts';
 import { until } from '../support/until.ts';
 
 const stage = useStage();
@@ -64,32 +63,16 @@ it('a request that comes round by an address that led elsewhere before is 508, a
   const [port] = await freePorts(1);
   const peer = await stage.peer({ name: 'real', serves: { v1: ['pods'] } });
   // A balancer that took our own requests to a server, and takes connections made later to us.
-  let destination = peer.port;
-  let connections = 0;
-  const sockets = new Set<Socket>();
-  const balancer = createServer((near) => {
-    connections++;
-    const far = connect(destination, '127.0.0.1');
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from);
-      from.on('error', () => undefined).once('close', () => to.destroy());
-      from.pipe(to);
-    }
-  });
-  await once(balancer.listen(0, '127.0.0.1'), 'listening');
-  const address = `balanced=127.0.0.1:${(balancer.address() as AddressInfo).port}`;
+  const balancer = await openGate(peer.port);
   try {
-    await stage.proxy([address], ['--secure-port', String(port), ...asPeer, '--request-timeout', '3s']);
-    destination = port!;
-    connections = 0;
+    const flags = ['--secure-port', String(port), ...asPeer, '--request-timeout', '3s'];
+    await stage.proxy([`balanced=127.0.0.1:${balancer.port}`], flags);
+    const before = balancer.accepted;
+    balancer.lead(port!);
     const { status, json } = await h1(trusted(port!), PODS);
-    expect([status, connections]).toEqual([508, 1]);
+    expect([status, balancer.accepted - before]).toEqual([508, 1]);
     expect(json).toMatchObject({ kind: 'Status', reason: 'LoopDetected' });
   } finally {
-    for (const socket of sockets) socket.destroy();
     balancer.close();
   }
 });

@@ -137,8 +137,10 @@ class Http2Reply implements Reply {
   }
 
   gone(then: () => void): void {
-    if (this.#stream.destroyed) then();
-    else this.#stream.once('close', then);
+    // `closed` comes before `destroyed`, and before a `close` that may have been the reason to ask.
+    const stream = this.#stream;
+    if (!stream.writableEnded || stream.closed || stream.destroyed) then();
+    else stream.once('close', then);
   }
 }
 
