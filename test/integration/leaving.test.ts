@@ -168,6 +168,20 @@ describe('SIGTERM', () => {
     expect(await proxy.exit).toBe(0);
   });
 
+  it('--shutdown-timeout holds whatever the garbage collector takes meanwhile', async () => {
+    serve();
+    const proxy = await start('--shutdown-timeout', '1s');
+    openH1(proxy, `${PODS}?slow`);
+    await until('the peer has it', () => peer.clients.length === 1);
+    proxy.process.kill('SIGTERM');
+    await until('leaving', async () => (await readyz(proxy)) !== 200);
+    // Node 20 forgets the signals that AbortSignal.any() was made of.
+    for (let i = 0; i < 5; i++) await proxy.memory();
+    const { ms, value } = await timed(proxy.exit);
+    expect(value).toBe(0);
+    expect(ms).toBeLessThan(5000);
+  });
+
   it.each(['h1', 'h2'])(
     'an answer that outlives it is broken visibly, never ended as if it were whole (%s)',
     async (protocol) => {

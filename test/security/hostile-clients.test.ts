@@ -224,7 +224,7 @@ describe('on HTTP/2', () => {
     client.socket.destroy();
   });
 
-  it('16,000 headers pass, and more than we take is the end of that stream or connection only', async () => {
+  it('10,000 headers pass, and more than we take is the end of that stream or connection only', async () => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => [`h${i}`, '']).flat();
     for (const count of [10_000, 40_000]) {
       const client = new RawH2(proxy);
@@ -243,7 +243,7 @@ describe('on HTTP/2', () => {
           );
         }),
       );
-      expect(await client.outcome(1)).toBe(count === 10_000 ? 'answered' : 'closed');
+      expect(await client.outcome(1)).toMatch(count === 10_000 ? /answered/ : /reset|closed/);
       client.close();
     }
   });

@@ -43,6 +43,8 @@ export class ScriptPeer {
   /** Clients' requests of which at least the head came. */
   heads: WireRequest[] = [];
   readonly sockets = new Set<TLSSocket>();
+  /** Every connection, its handshake done or not. */
+  readonly #raw = new Set<Socket>();
   readonly #serves: Served;
   readonly #pair: Pair;
   #server: Server | undefined;
@@ -72,6 +74,8 @@ export class ScriptPeer {
     });
     server.on('tlsClientError', () => undefined);
     server.on('connection', (socket: Socket) => {
+      this.#raw.add(socket);
+      socket.once('close', () => this.#raw.delete(socket));
       this.onConnection(socket);
     });
     server.listen(this.port, '127.0.0.1');
@@ -85,7 +89,7 @@ export class ScriptPeer {
     if (server === undefined) return;
     this.#server = undefined;
     const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of this.sockets) socket.destroy();
+    for (const socket of this.#raw) socket.destroy();
     await closed;
   }
 

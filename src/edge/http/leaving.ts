@@ -54,17 +54,22 @@ export class Leaving {
     this.#connections.destroy();
   }
 
-  /** Waits for requests that end by themselves. */
+  /** Waits for requests that end by themselves, and for clients that still read. */
   async #drained(now: AbortSignal): Promise<void> {
-    const deadline = AbortSignal.any([now, AbortSignal.timeout(this.#times.timeoutMs)]);
-    while (!deadline.aborted && this.#isBusy()) {
-      await new Promise<void>((resolve) => {
-        this.#changed = resolve;
-        deadline.addEventListener('abort', () => {
-          resolve();
-        });
+    // No AbortSignal.any(): Node 20 lets the signals it was made of be collected, and this deadline would never come.
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, this.#times.timeoutMs, 'late');
+      now.addEventListener('abort', () => {
+        resolve('late');
       });
+      if (now.aborted) resolve('late');
+    });
+    while (this.#isBusy()) {
+      const changed = new Promise<void>((resolve) => (this.#changed = resolve));
+      if ((await Promise.race([late, changed])) === 'late') break;
     }
+    clearTimeout(timer);
   }
 
   #isBusy(): boolean {

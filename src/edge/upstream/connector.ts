@@ -1,7 +1,7 @@
-// Opens connections for undici's pools, and mends one fault of undici 7 on the way. Knows nothing of peers.
+// Opens connections for undici's pools, and mends two faults of undici 7 on the way. Knows nothing of peers.
 
 import type { Socket } from 'node:net';
-import { buildConnector } from 'undici';
+import { buildConnector, errors } from 'undici';
 
 const NOTHING = Buffer.alloc(0);
 const mended = new WeakSet<object>();
@@ -15,10 +15,33 @@ export function createConnector(options: buildConnector.BuildOptions): buildConn
         done(error, null);
         return;
       }
+      mendDestroy(socket);
       done(null, socket); // hangs a parser on the socket
       mendParser(socket);
     });
   };
+}
+
+/** Why a connection ended: the request on it was cancelled. */
+export class RequestCancelled extends errors.SocketError {
+  constructor() {
+    super('the request was cancelled');
+  }
+}
+
+/**
+ * undici destroys the socket of a cancelled request with the error it has for connections that may be had anew, keeps
+ * the request in its queue and opens another connection for it, only to find there that nobody wants it. Ten thousand
+ * watchers that leave would become as many idle connections to a peer. With this error the request is dropped.
+ */
+function mendDestroy(socket: Socket): void {
+  const destroy = socket.destroy.bind(socket);
+  socket.destroy = (error) => destroy(isCancellation(error) ? new RequestCancelled() : error);
+}
+
+/** The error of `abort` in undici's lib/dispatcher/client-h1.js, 7.30.2. */
+function isCancellation(error: Error | undefined): boolean {
+  return error instanceof errors.InformationalError && error.message === 'aborted';
 }
 
 /** What is used of undici's Parser (lib/dispatcher/client-h1.js, 7.30.2; the version is pinned). */

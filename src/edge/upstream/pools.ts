@@ -2,7 +2,7 @@
 // switch to turn either off. Owns sockets; knows nothing of requests.
 
 import { Pool } from 'undici';
-import { createConnector } from './connector.ts';
+import { createConnector, RequestCancelled } from './connector.ts';
 
 /** Where a peer is and how to know it. */
 export interface PeerEndpoint {
@@ -24,7 +24,7 @@ export interface PoolLimits {
   readonly maxConnections: number;
 }
 
-// The peer's end or reset of a connection; all else is our own doing (idle, cancelled, `Connection: close`).
+// How the peer's end or reset of a connection is called; all else is our own doing (idle, `Connection: close`).
 const PEERS_DOING = new Set(['UND_ERR_SOCKET', 'ECONNRESET']);
 // Below the idle limit of API servers (90 s), so that a connection is not written to as it is being closed.
 const IDLE_MS = 60_000;
@@ -96,7 +96,7 @@ export class PeerPools {
 
   #open(vouched: boolean, longRunning: boolean): Pool {
     return this.#make(vouched, longRunning).on('disconnect', (_origin, _targets, error) => {
-      if (PEERS_DOING.has(error.code)) this.#peerClosed();
+      if (PEERS_DOING.has(error.code) && !(error instanceof RequestCancelled)) this.#peerClosed();
     });
   }
 
