@@ -13,12 +13,14 @@ const project = (name: string, testTimeout: number, more: object = {}) => ({
   },
 });
 
+const ONCE = ['test/support/once-a-run.ts'];
+
 export default defineConfig({
   test: {
     projects: [
       project('unit', 20_000),
-      project('integration', 60_000),
-      project('security', 60_000),
+      project('integration', 60_000, { globalSetup: ONCE }),
+      project('security', 60_000, { globalSetup: ONCE }),
       // Real servers need the machine for themselves: after all others, one file after the other.
       project('e2e', 180_000, { maxWorkers: 1, hookTimeout: 180_000, sequence: { groupOrder: 1 } }),
     ],

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// The process edge: argv, signals, exit code. The only file that uses `process`; what a command does is elsewhere.
+// The process edge: argv, signals, exit code. The only file that uses `process`; what a command does is elsewhere,
+// and what only one of them needs is loaded when it is called: listeners and demo take half a second of processor.
 
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type App, startApp } from './app.ts';
+import type { App } from './app.ts';
 import { runExplain } from './commands/explain.ts';
 import { runHints } from './commands/hints.ts';
 import { runPeers } from './commands/peers.ts';
@@ -18,8 +19,6 @@ import {
 import { diskFiles } from './config/files.ts';
 import { commandsHelp, helpText } from './config/help.ts';
 import { validate } from './config/validate.ts';
-import { prepareDemo } from './demo/demo.ts';
-import { writeDevelopmentSet } from './pki/development-set.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -59,6 +58,7 @@ async function demo(argv: readonly string[]): Promise<number> {
   if (argv.length > 0) return complain('usage: uvip demo');
   const interrupted = signalled(); // also while it starts
   console.log('Starting simulated API servers of three releases, and uvip in front of them ...');
+  const { prepareDemo } = await import('./demo/demo.ts');
   const prepared = await prepareDemo(mkdtempSync(join(tmpdir(), 'uvip-demo-')));
   try {
     const app = await start([...prepared.argv, '--log-level=error', '--log-format=text']);
@@ -75,6 +75,7 @@ async function demo(argv: readonly string[]): Promise<number> {
 async function certs(argv: readonly string[]): Promise<number> {
   const [dir] = argv;
   if (dir === undefined || argv.length > 1) return complain('usage: uvip certs DIR');
+  const { writeDevelopmentSet } = await import('./pki/development-set.ts');
   const files = await writeDevelopmentSet(dir);
   return say(files.join('\n'));
 }
@@ -100,7 +101,10 @@ function helpFor(command: string): string {
 /** Starts the proxy, or says what is wrong with its flags. */
 async function start(argv: readonly string[]): Promise<App | undefined> {
   const result = validate(argv, diskFiles);
-  if (result.ok) return startApp(result.config, version);
+  if (result.ok) {
+    const { startApp } = await import('./app.ts');
+    return startApp(result.config, version);
+  }
   complain(result.problems.join('\n'));
   return undefined;
 }

@@ -168,6 +168,24 @@ function open(
   };
 }
 
+it(
+  'the second of two pipelined answers does not wait for the acknowledgement of the first',
+  { retry: 4 },
+  async () => {
+    const { peer, proxy } = await onePeer();
+    peer.behaviour = ({ target }, response) => response.end(target);
+    const client = stage.raw(proxy);
+    const times: number[] = [];
+    for (let i = 0; i < 40; i++) {
+      client.send([1, 2].map((n) => `GET /api/v1/pods?${i}.${n}. HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
+      const both = until('both', () => client.received.includes(`?${i}.2.`), { everyMs: 1 });
+      times.push((await timed(both)).ms);
+    }
+    // Nagle's algorithm and the client's delayed acknowledgement make it 40 ms.
+    expect(times.sort((a, b) => a - b)[20]).toBeLessThan(25);
+  },
+);
+
 it('back-pressure: a client that does not read stops the peer, and loses nothing when it does', async () => {
   const { peer, proxy } = await onePeer();
   const chunk = Buffer.alloc(64 * 1024, 'x');

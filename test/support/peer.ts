@@ -216,13 +216,24 @@ export function sendStatus(
   response.writeHead(status.code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
+const commonNames = new WeakMap<TLSSocket, string>();
+
+/** Of the certificate that the client showed; parsed once a connection. */
+function commonNameOf(socket: TLSSocket): string {
+  const known = commonNames.get(socket);
+  if (known !== undefined) return known;
+  const { subject } = (socket.getPeerCertificate() ?? {}) as { subject?: { CN?: string } };
+  const name = subject?.CN ?? '';
+  commonNames.set(socket, name);
+  return name;
+}
+
 function record(message: IncomingMessage, response: ServerResponse, socket: TLSSocket): PeerRequest {
   const { rawHeaders } = message;
   const values = (name: string) =>
     rawHeaders.flatMap((item, i) =>
       i % 2 === 0 && item.toLowerCase() === name.toLowerCase() ? [rawHeaders[i + 1]!] : [],
     );
-  const subject = (socket.getPeerCertificate() as { subject?: { CN?: string } } | null)?.subject;
   return {
     method: message.method ?? '',
     target: message.url ?? '',
@@ -236,7 +247,7 @@ function record(message: IncomingMessage, response: ServerResponse, socket: TLSS
       };
       message.once('end', done).once('close', done).once('error', done);
     }),
-    clientCertificate: subject?.CN ?? '',
+    clientCertificate: commonNameOf(socket),
     closed: new Promise((resolve) => {
       response.once('close', resolve);
     }),

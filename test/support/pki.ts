@@ -1,5 +1,6 @@
-// Certificates for one test file: a CA for the proxy's listener, one for the peers, the front-proxy pair, and a CA
-// that nobody trusts. Written to a folder of their own, which goes when the tests have ended.
+// Certificates for tests: a CA for the proxy's listener, one for the peers, the front-proxy pair, and a CA that nobody
+// trusts. Making them takes a second of processor, so a run makes them once (once-a-run.ts); each file has them in a
+// folder of its own, which goes when its tests have ended.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,23 +29,39 @@ export interface Pki {
 
 export const PEER_NAME = 'kubernetes.default.svc';
 
-export async function makePki(): Promise<Pki> {
-  const dir = await mkdtemp(path.join(tmpdir(), 'uvip-test-'));
-  const [ca, peerCa, otherCa] = await Promise.all(['ca', 'peer-ca', 'other-ca'].map((cn) => createCa(cn)));
-  const server = (issuer: Pair, sans: readonly string[]) =>
-    issue(issuer, { cn: 'server', sans, usages: ['server'] });
-  const [serving, peer, frontProxy] = await Promise.all([
-    server(ca!, ['localhost', '127.0.0.1']),
-    server(peerCa!, [PEER_NAME]),
-    issue(ca!, { cn: 'front-proxy-client', usages: ['client'] }),
+/** What a folder of certificates is made of. */
+export type PkiPairs = Readonly<
+  Record<'ca' | 'peerCa' | 'otherCa' | 'serving' | 'peer' | 'frontProxy', Pair>
+>;
+
+const server = (issuer: Pair, sans: readonly string[]) =>
+  issue(issuer, { cn: 'server', sans, usages: ['server'] });
+
+export async function makePairs(): Promise<PkiPairs> {
+  const [ca, peerCa, otherCa] = await Promise.all([
+    createCa('ca'),
+    createCa('peer-ca'),
+    createCa('other-ca'),
   ]);
+  const [serving, peer, frontProxy] = await Promise.all([
+    server(ca, ['localhost', '127.0.0.1']),
+    server(peerCa, [PEER_NAME]),
+    issue(ca, { cn: 'front-proxy-client', usages: ['client'] }),
+  ]);
+  return { ca, peerCa, otherCa, serving, peer, frontProxy };
+}
+
+/** Writes them into a folder; without `pairs` it makes its own. */
+export async function makePki(pairs?: PkiPairs): Promise<Pki> {
+  const { ca, peerCa, otherCa, serving, peer, frontProxy } = pairs ?? (await makePairs());
+  const dir = await mkdtemp(path.join(tmpdir(), 'uvip-test-'));
   await writePair(dir, 'serving', serving, 'w');
   await writePair(dir, 'front-proxy-client', frontProxy, 'w');
-  await writeFile(path.join(dir, 'peer-ca.crt'), peerCa!.cert);
+  await writeFile(path.join(dir, 'peer-ca.crt'), peerCa.cert);
   const file = (name: string) => path.join(dir, name);
   return {
     dir,
-    ca: ca!.cert,
+    ca: ca.cert,
     peer,
     frontProxy,
     flags: [
@@ -56,8 +73,8 @@ export async function makePki(): Promise<Pki> {
       ...['--proxy-client-cert-file', file('front-proxy-client.crt')],
       ...['--proxy-client-key-file', file('front-proxy-client.key')],
     ],
-    issuePeer: (sans) => server(peerCa!, sans),
-    issueForeign: (sans) => server(otherCa!, sans),
+    issuePeer: (sans) => server(peerCa, sans),
+    issueForeign: (sans) => server(otherCa, sans),
     remove: () => rm(dir, { recursive: true, force: true }),
   };
 }

@@ -1,7 +1,7 @@
 // What an integration test stands on: certificates, fake peers, proxies in this process. Everything that was started
 // is stopped when the test (or, from beforeAll, the file) has ended.
 
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, inject } from 'vitest';
 import { type App, startApp } from '../../src/app.ts';
 import { diskFiles } from '../../src/config/files.ts';
 import { validate } from '../../src/config/validate.ts';
@@ -72,7 +72,7 @@ export function useStage(): Stage {
     while (stops.length > rest) await stops.pop()!();
   };
   beforeAll(async () => {
-    pki = await makePki();
+    pki = await makePki(inject('pairs'));
   });
   beforeEach(() => {
     ofFile ||= stops.length;

@@ -1,5 +1,6 @@
-// Certificates for tests over real TLS: made once a test file. Nothing is written to disk.
+// Certificates for tests over real TLS: made once a run (once-a-run.ts) or a test file. Nothing is written to disk.
 
+import { inject } from 'vitest';
 import { createCa, issue, type Pair } from '../../src/pki/certificates.ts';
 
 export const SERVER_NAME = 'kubernetes.default.svc';
@@ -18,11 +19,11 @@ export interface TestPki {
 let made: Promise<TestPki> | undefined;
 
 export function testPki(): Promise<TestPki> {
-  made ??= make();
+  made ??= Promise.resolve(inject('testPki') ?? makeTestPki());
   return made;
 }
 
-async function make(): Promise<TestPki> {
+export async function makeTestPki(): Promise<TestPki> {
   const [ca, other] = await Promise.all([createCa('test'), createCa('stranger')]);
   const sans = [SERVER_NAME, 'localhost', '127.0.0.1'];
   const [server, client, stranger, misnamed] = await Promise.all([

@@ -43,6 +43,13 @@ export class Connections {
     return 'stream' in request ? [] : ['Connection', 'close'];
   }
 
+  /** Resolves when none is open. */
+  async gone(): Promise<void> {
+    for (const socket of this.#sockets) {
+      if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+    }
+  }
+
   /** Cuts what is left. */
   destroy(): void {
     for (const socket of this.#sockets) socket.destroy();

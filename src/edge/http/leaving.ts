@@ -11,6 +11,8 @@ export interface LeavingTimes {
   readonly timeoutMs: number;
 }
 
+const SETTLE_MS = 100;
+
 export class Leaving {
   readonly #connections: Connections;
   readonly #times: LeavingTimes;
@@ -50,7 +52,7 @@ export class Leaving {
     this.#connections.stopAccepting();
     await this.#drained(now);
     for (const exchange of this.#open) exchange.leave();
-    await settled();
+    await this.#settled();
     this.#connections.destroy();
   }
 
@@ -72,6 +74,14 @@ export class Leaving {
     clearTimeout(timer);
   }
 
+  /** Lets what was just written leave the process; nothing has to where every connection has ended. */
+  async #settled(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, SETTLE_MS)));
+    await Promise.race([enough, this.#connections.gone()]);
+    clearTimeout(timer);
+  }
+
   #isBusy(): boolean {
     return this.#answered.size > 0 || [...this.#open].some((exchange) => !exchange.longRunning);
   }
@@ -86,9 +96,4 @@ function pause(ms: number, now: AbortSignal): Promise<void> {
       resolve();
     });
   });
-}
-
-/** Lets what was just written leave the process. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 100));
 }

@@ -100,6 +100,8 @@ function createServer({ cert, key, clientCa, maxHeaderBytes }: ListenerSettings)
     cert,
     key,
     allowHTTP1: true,
+    // Or the second of two pipelined answers would wait for the acknowledgement of the first: 40 ms on Linux.
+    noDelay: true,
     ALPNProtocols: ['h2', 'http/1.1'],
     maxHeaderListPairs: MAX_HEADER_PAIRS,
     maxSendHeaderBlockLength: MAX_SENT_HEADER_BYTES,
