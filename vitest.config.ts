@@ -21,8 +21,8 @@ export default defineConfig({
       project('unit', 20_000),
       project('integration', 60_000, { globalSetup: ONCE }),
       project('security', 60_000, { globalSetup: ONCE }),
-      // Real servers need the machine for themselves: after all others, one file after the other.
-      project('e2e', 180_000, { maxWorkers: 1, hookTimeout: 180_000, sequence: { groupOrder: 1 } }),
+      // Real servers need the machine for themselves: after all others, two files at a time, since each waits a good deal.
+      project('e2e', 180_000, { maxWorkers: 2, hookTimeout: 180_000, sequence: { groupOrder: 1 } }),
     ],
     coverage: {
       provider: 'v8',

@@ -75,7 +75,7 @@ describe.skipIf(!HAS_TESTBED)('test bed S1', () => {
   });
 
   it('fifty CustomResourceDefinitions, each followed at once by an object: fifty successes', async () => {
-    expect(await createMany(proxy, bed.adminToken, { count: 50, parallel: 10 })).toEqual([]);
+    expect(await createMany(proxy, bed.adminToken, { count: 50, parallel: 25 })).toEqual([]);
   });
 
   describe.skipIf(!HAS_KUBECTL)('kubectl', () => {

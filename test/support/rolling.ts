@@ -32,6 +32,8 @@ export const VAC = '/apis/storage.k8s.io/v1alpha1/volumeattributesclasses';
 const MAPS = '/api/v1/namespaces/default/configmaps';
 const ALWAYS = ['/apis/apps/v1/deployments', '/apis', '/api/v1', MAPS + '?limit=5'];
 const PAUSE_MS = 10;
+// Each kubectl takes a tenth of a second of a processor, which the servers need more.
+const KUBECTL_PAUSE_MS = 100;
 
 interface Watched {
   readonly metadata: { readonly name: string; readonly resourceVersion: string };
@@ -175,6 +177,7 @@ export class ClusterLoad {
             began,
             ended,
           });
+        await sleep(KUBECTL_PAUSE_MS);
       }
     }
   }

@@ -62,6 +62,9 @@ export async function startTestbed(
   const summary = () => JSON.parse(read('testbed.json')) as { readonly servers: readonly BedServer[] };
   const server = (name: string) => summary().servers.find((one) => one.name === name)!;
   const ca = read('pki/ca.crt');
+  const kill = async (name: string, signal: 'TERM' | 'KILL' = 'TERM') => {
+    await script('kill.sh', signal === 'KILL' ? ['-9', dir, name] : [dir, name]);
+  };
   const uvips: ServingUvip[] = [];
   return {
     dir,
@@ -70,9 +73,7 @@ export async function startTestbed(
     userToken: read('pki/user.token'),
     server,
     target: (name) => ({ port: server(name).port, ca }),
-    kill: async (name, signal = 'TERM') => {
-      await script('kill.sh', signal === 'KILL' ? ['-9', dir, name] : [dir, name]);
-    },
+    kill,
     start: async (name) => {
       await script('start.sh', [dir, name]);
     },
@@ -91,8 +92,11 @@ export async function startTestbed(
     },
     stop: async () => {
       try {
-        for (const uvip of uvips) await uvip.stop();
+        await Promise.all(uvips.map((uvip) => uvip.stop()));
       } finally {
+        // Nobody needs them any more: they do not have to close in order.
+        const running = summary().servers.filter((one) => one.running);
+        await Promise.allSettled(running.map((one) => kill(one.name, 'KILL')));
         await script('down.sh', [dir]);
         await rm(dir, { recursive: true, force: true });
       }
