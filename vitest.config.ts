@@ -18,7 +18,8 @@ const ONCE = ['test/support/once-a-run.ts'];
 export default defineConfig({
   test: {
     projects: [
-      project('unit', 20_000),
+      // Pure functions and small objects: nothing that one file could leave to the next.
+      project('unit', 20_000, { isolate: false }),
       project('integration', 60_000, { globalSetup: ONCE }),
       project('security', 60_000, { globalSetup: ONCE }),
       // Real servers need the machine for themselves: after all others, two files at a time, since each waits a good deal.
