@@ -4,7 +4,7 @@
 import { connect as connectTls } from 'node:tls';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { describe, expect, it, type TestContext } from 'vitest';
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { createCa, type Pair } from '../../src/pki/certificates.ts';
 import { type OwnProxy, startOwn } from '../support/own-proxy.ts';
 import { FakePeer } from '../support/peer.ts';
@@ -47,9 +47,15 @@ interface Scene {
   readonly young: FakePeer;
 }
 
-async function begin(style: 'rename' | 'symlink', atEnd: AtEnd): Promise<Scene> {
+let generations: Pick<Scene, 'before' | 'after' | 'listenerCa'>;
+beforeAll(async () => {
   const listenerCa = await createCa('listener-ca');
-  const [before, after] = [await makeGeneration('1', listenerCa), await makeGeneration('2', listenerCa)];
+  const [before, after] = await Promise.all(['1', '2'].map((name) => makeGeneration(name, listenerCa)));
+  generations = { listenerCa, before: before!, after: after! };
+});
+
+async function begin(style: 'rename' | 'symlink', atEnd: AtEnd): Promise<Scene> {
+  const { before, after, listenerCa } = generations;
   const files = await rotatingFiles(style, before.contents);
   atEnd(() => files.remove());
   const old = new StreamPeer('old', before.peer);
@@ -143,7 +149,7 @@ async function expectNew(scene: Scene): Promise<void> {
   );
 }
 
-describe('all files', () => {
+describe.concurrent('all files', () => {
   it.concurrent.for(['rename', 'symlink'] as const)('by %s', PATIENT, async (style, context) => {
     const scene = await begin(style, atEndOf(context));
     const streamsLive = await openStreams(scene);
@@ -214,7 +220,7 @@ describe('all files', () => {
   );
 });
 
-describe('--peer-discovery-token-file', () => {
+describe.concurrent('--peer-discovery-token-file', () => {
   it.concurrent.for(['rename', 'symlink'] as const)(
     'by %s, and emptied: the old stands',
     PATIENT,

@@ -1,5 +1,5 @@
-// Waiting for something to become true: asked for at short intervals, bounded by a deadline. No test sleeps longer
-// than what it waits for.
+// Waiting for something to become true: asked for at short intervals, bounded by a deadline. No test sleeps much longer
+// than what it waits for: who has waited long asks less often, since others want the processor too.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -12,9 +12,10 @@ export interface Patience {
 export async function until<T>(
   what: string,
   question: () => T | Promise<T>,
-  { withinMs = 30_000, everyMs = 10 }: Patience = {},
+  { withinMs = 30_000, everyMs }: Patience = {},
 ): Promise<NonNullable<T>> {
-  const deadline = performance.now() + withinMs;
+  const began = performance.now();
+  const deadline = began + withinMs;
   let last: unknown;
   for (;;) {
     try {
@@ -27,7 +28,7 @@ export async function until<T>(
     if (performance.now() > deadline) {
       throw new Error(`not within ${withinMs} ms: ${what} (last: ${String(last)})`, { cause: last });
     }
-    await sleep(everyMs);
+    await sleep(everyMs ?? Math.min(50, Math.max(10, (performance.now() - began) / 20)));
   }
 }
 
