@@ -53,7 +53,7 @@ export async function startTestbed(
 ): Promise<Testbed> {
   const dir = await mkdtemp(path.join(tmpdir(), 'uvip-e2e-'));
   const names = Object.keys(servers);
-  const [ports, [etcdPort]] = [await freePorts(names.length), await freePorts(1, 2)];
+  const [etcdPort, ...ports] = await freePorts(1 + names.length, 2); // etcd takes two
   const specs = names.map((name, i) => `${name}:${String(ports[i])}:${servers[name]!}`);
   const script = (file: string, args: readonly string[]) =>
     run(path.join(FOLDER, file), args, { env: { ...process.env, ...env }, maxBuffer: 10_000_000 });
