@@ -2,9 +2,10 @@
 // however it spells and repeats them, none of them reaches a peer; and the certificate that makes a peer believe them
 // is never shown on a connection that carries a client's own credentials.
 
-import { describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { h1 } from '../support/client.ts';
-import { useStage } from '../support/stage.ts';
+import type { FakePeer } from '../support/peer.ts';
+import { type RunningProxy, useStage } from '../support/stage.ts';
 
 const stage = useStage();
 const PODS = '/api/v1/namespaces/n/pods';
@@ -34,10 +35,18 @@ const CALLERS: readonly (readonly [string, readonly string[]])[] = [
   ['a basic user', ['Authorization', 'Basic dTpw']],
 ];
 
+let peer: FakePeer;
+let proxy: RunningProxy;
+beforeAll(async () => {
+  peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
+  proxy = await stage.proxy([peer]);
+});
+beforeEach(() => {
+  peer.forget();
+});
+
 describe.each(CALLERS)('%s', (_, credentials) => {
   it.each(FORGED)('%s %s', async (...forged) => {
-    const peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
-    const proxy = await stage.proxy([peer]);
     const headers = [...credentials, ...forged, 'X-Remotely', 'passes'];
     const requests = [
       await h1(proxy, PODS, { headers }),
@@ -58,8 +67,7 @@ describe.each(CALLERS)('%s', (_, credentials) => {
 });
 
 it('names of --requestheader-* are stripped, and the standard ones all the same', async () => {
-  const peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
-  const proxy = await stage.proxy(
+  const other = await stage.proxy(
     [peer],
     [
       ...['--requestheader-username-headers', 'X-Who,X-Who-Else'],
@@ -77,13 +85,11 @@ it('names of --requestheader-* are stripped, and the standard ones all the same'
     'X-Remote-Group',
     'X-Remote-Extra-A',
   ];
-  await h1(proxy, PODS, { headers: forged.flatMap((name) => [name, 'forged']) });
+  await h1(other, PODS, { headers: forged.flatMap((name) => [name, 'forged']) });
   expect(peer.clients[0]!.rawHeaders).not.toContain('forged');
 });
 
 it('what only resembles them passes: a peer does not believe it', async () => {
-  const peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
-  const proxy = await stage.proxy([peer]);
   const headers = ['X-Remote', 'a', 'X-Remote-Users', 'b', 'X_Remote_User', 'c', 'X-Remote-Extra', 'd'];
   await h1(proxy, PODS, { headers });
   for (const name of ['X-Remote', 'X-Remote-Users', 'X_Remote_User', 'X-Remote-Extra']) {
@@ -92,8 +98,6 @@ it('what only resembles them passes: a peer does not believe it', async () => {
 });
 
 it('Impersonate-* passes untouched, each value by itself: the peer authorises it (E2, E3)', async () => {
-  const peer = await stage.peer({ name: 'a', serves: { v1: ['pods'] } });
-  const proxy = await stage.proxy([peer]);
   const headers = [
     ...['Impersonate-User', 'jane', 'Impersonate-Group', 'a', 'Impersonate-Group', 'b,c'],
     ...['Impersonate-Uid', '7', 'Impersonate-Extra-Foo', '1', 'Impersonate-Extra-Foo', '2'],
