@@ -2,6 +2,7 @@
 // proxy; with UVIP_FULL=1 both ways by both. What any server can serve is served, no event is missed or doubled, nothing
 // that was written is lost.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HAS_KUBECTL, type Kubectl, kubectlFor } from '../support/kubectl.ts';
 import { type Bad, ClusterLoad, startAs, SVM, VAC } from '../support/rolling.ts';
@@ -59,14 +60,11 @@ describe.skipIf(!HAS_TESTBED)('test bed S4', () => {
 
   /** Restarts one server with another version; resolves with when it was being stopped. */
   const restart = async (name: string, version: Version, signal: Signal) => {
-    const { pid } = bed.server(name);
     const from = performance.now();
-    const grace = setTimeout(() => process.kill(pid!, 'SIGKILL'), GRACE_MS);
-    try {
-      await bed.kill(name, signal);
-    } finally {
-      clearTimeout(grace);
-    }
+    const stopped = bed.kill(name, signal).then(() => true);
+    const inTime = await Promise.race([stopped, sleep(GRACE_MS, false, { ref: false })]);
+    if (!inTime) await bed.kill(name, 'KILL').catch(() => undefined); // or it has just ended
+    await stopped;
     const to = performance.now();
     await startAs(bed.dir, name, version);
     await known(name, version === NEW ? SVM : VAC);
