@@ -94,19 +94,20 @@ export class ClusterLoad {
     this.#lanes = [this.#read(), this.#read(), this.#write(), this.#useKubectl()];
   }
 
-  /** Stops, waits for the watcher to have seen all that is there, and compares. */
+  /** Stops, waits for the watcher to have seen all that is there, compares, and takes away what it wrote. */
   async finish(withinMs: number) {
     this.#running = false;
     await Promise.all(this.#lanes);
-    const { items } = (
-      await h1(this.#target, `${MAPS}?labelSelector=run=${this.#label}`, bearer(this.#token))
-    ).json as List;
+    const own = `${MAPS}?labelSelector=run=${this.#label}`;
+    const { items } = (await h1(this.#target, own, bearer(this.#token))).json as List;
     const deadline = performance.now() + withinMs;
     while (!items.every(({ metadata }) => this.#added.has(metadata.name)) && performance.now() < deadline)
       await sleep(PAUSE_MS);
     this.#watching = false;
     this.#abort();
     await this.#watcher;
+    // The next load's kubectl would page through them.
+    await h1(this.#target, own, bearer(this.#token, { method: 'DELETE' }));
     const numbers = items.map(({ metadata }) => metadata.labels!['number']!);
     const stored = new Set(numbers);
     return {
