@@ -8,6 +8,9 @@ const TIMEOUT_MS = 2000;
 
 export const SMALL_PATH = '/api/v1/namespaces/default/configmaps/small';
 
+/** Where a POST makes such an object. */
+export const MADE_PATH = '/api/v1/namespaces/default/configmaps';
+
 export const SMALL_BODY = JSON.stringify({
   kind: 'ConfigMap',
   apiVersion: 'v1',

@@ -2,7 +2,7 @@
 // Never judges a result beyond "was every answer good"; ratios are made in rounds.ts.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { REQUEST_HEADERS, SMALL_PATH } from './exchange.ts';
+import { MADE_PATH, REQUEST_HEADERS, SMALL_BODY, SMALL_PATH } from './exchange.ts';
 import type { Workshop } from './workshop.ts';
 
 /** One generator's run against one proxy. Latencies in microseconds. */
@@ -15,7 +15,7 @@ export interface LoadResult {
   readonly faults: readonly string[];
 }
 
-/** Sends the small GET to `port` for `seconds`. */
+/** Sends one kind of request to `port` for `seconds`. */
 export type Load = (workshop: Workshop, port: number, seconds: number) => Promise<LoadResult>;
 
 export const CONNECTIONS = 16;
@@ -39,13 +39,34 @@ type Totals = Record<
 const headerArguments = () =>
   Object.entries(REQUEST_HEADERS).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
 
-/** wrk: HTTP/1.1, keep-alive, one request at a time on each connection. */
-export const wrk: Load = async (workshop, port, seconds) => {
-  const script = join(workshop.folder, 'wrk.lua');
-  writeFileSync(script, WRK_SCRIPT);
+// What makes wrk send a body: the method and the body are not among its arguments.
+const POST_SCRIPT = `
+wrk.method = 'POST'
+wrk.headers['Content-Type'] = 'application/json'
+wrk.body = [[${SMALL_BODY}]]
+`;
+
+/** The small GET, by wrk: HTTP/1.1, keep-alive, one request at a time on each connection. */
+export const smallGet: Load = (workshop, port, seconds) =>
+  wrk(workshop, { port, seconds, path: SMALL_PATH, script: '' });
+
+/** The same object as a POST. */
+export const smallPost: Load = (workshop, port, seconds) =>
+  wrk(workshop, { port, seconds, path: MADE_PATH, script: POST_SCRIPT });
+
+interface Run {
+  readonly port: number;
+  readonly seconds: number;
+  readonly path: string;
+  readonly script: string;
+}
+
+async function wrk(workshop: Workshop, { port, seconds, path, script }: Run): Promise<LoadResult> {
+  const file = join(workshop.folder, 'wrk.lua');
+  writeFileSync(file, script + WRK_SCRIPT);
   const size = ['-t', '1', '-c', String(CONNECTIONS), '-d', `${seconds}s`, '--timeout', '10s'];
-  const url = `https://127.0.0.1:${port}${SMALL_PATH}`;
-  const output = await workshop.run(['wrk', ...size, '-s', script, ...headerArguments(), url]);
+  const url = `https://127.0.0.1:${port}${path}`;
+  const output = await workshop.run(['wrk', ...size, '-s', file, ...headerArguments(), url]);
   const json = /^TOTALS (.*)$/m.exec(output)?.[1];
   if (json === undefined) throw new Error(`wrk gave no totals:\n${output}`);
   const totals = JSON.parse(json) as Totals;
@@ -57,4 +78,4 @@ export const wrk: Load = async (workshop, port, seconds) => {
     p99: totals.p99,
     faults: kinds.filter((kind) => totals[kind] > 0).map((kind) => `${totals[kind]} ${kind} errors`),
   };
-};
+}

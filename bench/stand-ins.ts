@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PEER_NAME, type CertFiles } from './certs.ts';
-import { SMALL_BODY, SMALL_HEADERS, SMALL_PATH } from './exchange.ts';
+import { MADE_PATH, SMALL_BODY, SMALL_HEADERS, SMALL_PATH } from './exchange.ts';
 
 const DISCOVERY_TYPE = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -75,9 +75,9 @@ daemon off; master_process off; worker_processes 1; pid ${dir}/pid; error_log st
 events { worker_connections 4096; }
 http {
   access_log off; server_tokens off; types {} ${temporary.join(' ')}
-  keepalive_requests 1000000000; keepalive_timeout 1h; large_client_header_buffers 4 16k;
+  keepalive_requests 1000000000; http2_max_concurrent_streams 1000; keepalive_timeout 1h; large_client_header_buffers 4 16k;
   server {
-    listen 127.0.0.1:${port} ssl backlog=1024;
+    listen 127.0.0.1:${port} ssl http2 backlog=1024;
     ssl_certificate ${certs.cert}; ssl_certificate_key ${certs.key};
     ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:s:1m;
     add_header Audit-Id $request_id always;
@@ -88,6 +88,7 @@ http {
     ${answer('/api', DISCOVERY_TYPE, discoveryList([CORE_V1]))}
     ${answer('/apis', DISCOVERY_TYPE, discoveryList([]))}
     ${answer(SMALL_PATH, 'application/json', SMALL_BODY)}
+    ${answer(MADE_PATH, 'application/json', SMALL_BODY, 201)}
     location / { default_type text/plain; return 404 "404 page not found"; }
   }
 }

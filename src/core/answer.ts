@@ -16,19 +16,21 @@ const PROTOBUF_NO_SUCH_TYPE = new RegExp(
   `^k8s\\0[^]*\\x1a\\x30${NO_SUCH_TYPE}\\x22\\x08NotFound(?:\\x2a[^](?:[\\x0a\\x12\\x1a\\x28\\x32]\\0)*)?\\x30`,
 );
 
-/** Whether an answer with this head can be one of the two at all; only then is its body held back to be judged. */
+/** Whether an answer with this head can be one of them at all; only then is its body held back to be judged. */
 export function isDoubtful(status: number, isResource: boolean, contentLength: string | undefined): boolean {
-  if (status !== 429 && !(status === 404 && isResource)) return false;
+  if (status !== 429 && status !== 503 && !(status === 404 && isResource)) return false;
   return contentLength === undefined || Number(contentLength) <= MAX_JUDGED_BYTES;
 }
 
 /**
- * Judges a whole body. 429 with the shutting-down text (k8s.io/apiserver pkg/server/filters/with_retry_after.go)
+ * Judges a whole body. 429 with the shutting-down text (k8s.io/apiserver pkg/server/filters/with_retry_after.go), 503
+ * with a Status of just that text (pkg/server/filters/waitgroup.go, ahead of everything that looks at the request),
  * and a 404 that says the type, not the object, is missing: plain text from the mux
  * (pkg/util/notfoundhandler), or a Status without details from the group's own handler.
  */
 export function judgeAnswer(status: number, body: string): NotProcessed | undefined {
   if (status === 429) return body.includes(SHUTTING_DOWN) ? 'shuttingDown' : undefined;
+  if (status === 503) return asStatus(body)?.message === SHUTTING_DOWN ? 'shuttingDown' : undefined;
   if (status !== 404) return undefined;
   const missing =
     body.trim() === PLAIN_NOT_FOUND || PROTOBUF_NO_SUCH_TYPE.test(body) || isTypeMissingStatus(body);
@@ -36,15 +38,21 @@ export function judgeAnswer(status: number, body: string): NotProcessed | undefi
 }
 
 function isTypeMissingStatus(body: string): boolean {
+  const status = asStatus(body);
+  if (status === undefined) return false;
+  const { message, details } = status;
+  const empty = details === undefined || details === null || Object.keys(details).length === 0;
+  return message === NO_SUCH_TYPE && empty;
+}
+
+function asStatus(body: string): { message?: unknown; details?: unknown } | undefined {
   let status: unknown;
   try {
     status = JSON.parse(body);
   } catch {
-    return false;
+    return undefined;
   }
-  if (typeof status !== 'object' || status === null) return false;
-  const { kind, message, details } = status as { kind?: unknown; message?: unknown; details?: unknown };
-  const vague = message === NO_SUCH_TYPE;
-  const empty = details === undefined || details === null || Object.keys(details).length === 0;
-  return kind === 'Status' && vague && empty;
+  const isStatus =
+    typeof status === 'object' && status !== null && 'kind' in status && status.kind === 'Status';
+  return isStatus ? (status as object) : undefined;
 }

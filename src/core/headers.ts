@@ -135,6 +135,16 @@ export function filterResponse(raw: readonly string[]): string[] {
   return out;
 }
 
+const spelling = remembered((name) => name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()));
+
+/**
+ * A flat list that came over HTTP/2, its names as Go's net/http spells them over HTTP/1.1
+ * (textproto.CanonicalMIMEHeaderKey): what a client sees of a peer's headers does not tell how we reached it.
+ */
+export function goSpelling(raw: readonly string[]): string[] {
+  return raw.map((text, i) => (i % 2 === 0 ? spelling(text) : text));
+}
+
 /** The first value of a header in a flat list; `name` lower-case. */
 export function headerValue(raw: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < raw.length; i += 2) {

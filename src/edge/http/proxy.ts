@@ -33,6 +33,7 @@ export interface Identified {
 export type Chosen = Omit<Extract<Decision, { kind: 'peers' }>, 'kind'>;
 
 const LOOP_DETECTED = 508;
+const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const TYPE_MAKERS = new Set([
   'apiextensions.k8s.io/customresourcedefinitions',
   'apiregistration.k8s.io/apiservices',
@@ -57,6 +58,8 @@ export async function proxy(
     // `//api/v1/pods` names a resource to nobody but RequestInfo: that a peer does not know the path is its answer.
     isResource: listed && exchange.target.startsWith('/api'),
     longRunning: info.longRunning,
+    // Without credentials peers end the connection with the answer (apiserver's UnauthenticatedHTTP2DOSMitigation).
+    write: WRITES.has(exchange.method) && !info.longRunning && caller.credential !== '',
     vouched: caller.identity !== undefined,
   };
   const forwarding = new Forwarding(deps.forward, outgoing, exchange.reply, eventsOf(one, deps));

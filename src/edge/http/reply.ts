@@ -3,6 +3,7 @@
 
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2';
+import { groupHeaders } from '../http2-headers.ts';
 
 export type ClientRequest = IncomingMessage | Http2ServerRequest;
 export type ClientResponse = ServerResponse | Http2ServerResponse;
@@ -31,6 +32,8 @@ export function replyTo(response: ClientResponse): Reply {
   return 'stream' in response ? new Http2Reply(response) : new Http1Reply(response);
 }
 
+const NOTHING = Buffer.alloc(0);
+
 class Http1Reply implements Reply {
   readonly #response: ServerResponse;
 
@@ -55,7 +58,8 @@ class Http1Reply implements Reply {
     response.cork();
     response.writeHead(status, reason, headers as string[]);
     queueMicrotask(() => {
-      if (!response.writableEnded) response.flushHeaders();
+      // Not flushHeaders(), which writes a head as UTF-8: a byte above 127 would become two.
+      if (!response.writableEnded) response.write(NOTHING);
       response.uncork();
     });
   }
@@ -103,12 +107,12 @@ class Http2Reply implements Reply {
 
   interim(status: number, _reason: string, headers: readonly string[]): void {
     if (this.#stream.destroyed || this.#stream.headersSent) return;
-    this.#stream.additionalHeaders({ ':status': status, ...grouped(headers) });
+    this.#stream.additionalHeaders({ ':status': status, ...groupHeaders(headers).fields });
   }
 
   head(status: number, _reason: string, headers: readonly string[]): void {
     if (this.#stream.destroyed) return;
-    const fields = grouped(headers);
+    const fields = groupHeaders(headers).fields;
     if (WITHOUT_LENGTH.has(status)) delete fields['content-length'];
     // Only a body without a length can have trailers behind it: that is how the peer frames it, too.
     const waitForTrailers = fields['content-length'] === undefined;
@@ -121,7 +125,7 @@ class Http2Reply implements Reply {
 
   end(trailers: readonly string[]): void {
     if (this.#stream.destroyed) return;
-    if (trailers.length > 0) this.#response.addTrailers(grouped(trailers));
+    if (trailers.length > 0) this.#response.addTrailers(groupHeaders(trailers).fields);
     // Where the request has not ended, its rest is read and thrown away (exchange.ts): a stream that is closed with
     // bytes unread keeps their share of the connection's window for ever.
     this.#stream.end();
@@ -147,33 +151,5 @@ class Http2Reply implements Reply {
 function pairs(flat: readonly string[]): [string, string][] {
   const out: [string, string][] = [];
   for (let i = 0; i + 1 < flat.length; i += 2) out.push([flat[i] ?? '', flat[i + 1] ?? '']);
-  return out;
-}
-
-// Node throws where one of these comes twice over HTTP/2 (kSingleValueHeaders of its internal/http2/util).
-const SINGLE_VALUE = new Set([
-  ...['age', 'authorization', 'content-encoding', 'content-language', 'content-length', 'content-location'],
-  ...['access-control-allow-credentials', 'access-control-max-age', 'access-control-request-method'],
-  ...['content-md5', 'content-range', 'content-type', 'date', 'dnt', 'etag', 'expires', 'from', 'host'],
-  ...['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since', 'last-modified'],
-  ...['location', 'max-forwards', 'proxy-authorization', 'range', 'referer', 'retry-after', 'tk'],
-  ...['upgrade-insecure-requests', 'user-agent', 'x-content-type-options'],
-]);
-
-/**
- * A flat list as Node's HTTP/2 takes headers: lower-case names, repeated ones as lists. Of those that must not be
- * repeated the first stands, which is the one Go's clients read.
- */
-function grouped(flat: readonly string[]): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
-  for (let i = 0; i + 1 < flat.length; i += 2) {
-    const name = (flat[i] ?? '').toLowerCase();
-    const value = flat[i + 1] ?? '';
-    const before = out[name];
-    if (before === undefined) out[name] = value;
-    else if (SINGLE_VALUE.has(name)) continue;
-    else if (typeof before === 'string') out[name] = [before, value];
-    else before.push(value); // not a new list each time: a megabyte of one name would take minutes
-  }
   return out;
 }

@@ -1,19 +1,23 @@
-// One request sent to one peer: undici's handler for it. Relays what the peer answers, or says why it did not,
-// with the one fact the caller acts on: had anything been sent. Tries once; who is next is forward.ts's to say.
+// One request sent to one peer, over HTTP/1.1 (undici's handler) or HTTP/2 (write-session.ts's). Relays what the peer
+// answers, or says why it did not, with the one fact the caller acts on: had anything been sent. Tries once; who is
+// next is forward.ts's to say.
 
 import type { Dispatcher } from 'undici';
 import { isDoubtful, judgeAnswer, MAX_JUDGED_BYTES, type NotProcessed } from '../../core/answer.ts';
 import { filterResponse, headerValue } from '../../core/headers.ts';
 import type { Reply } from '../http/reply.ts';
+import { StreamRefused, type WriteHandler } from './write-session.ts';
 
 /**
- * invalid: the request cannot be sent to anybody; unsent: not a byte of it left us; notProcessed: the peer said it
- * did nothing; sent, timeout: it may have been processed; streaming: the response had begun, the client's stream
+ * invalid: the request cannot be sent to anybody; unsent: not a byte of it left us; refused: the peer has not looked
+ * at it, as HTTP/2 says; notProcessed: the peer answered that it did nothing; sent, timeout: it may have been processed; streaming: the response had begun, the client's stream
  * is broken.
  */
 export type AttemptError =
-  | { readonly kind: 'invalid' | 'unsent' | 'sent' | 'timeout' | 'streaming'; readonly cause: Error }
+  | { readonly kind: AttemptFailure; readonly cause: Error }
   | { readonly kind: 'notProcessed'; readonly why: NotProcessed };
+
+type AttemptFailure = 'invalid' | 'unsent' | 'refused' | 'sent' | 'timeout' | 'streaming';
 
 export interface AttemptEvents {
   /** The peer's answer is on its way to the client; called once, with its status. */
@@ -42,7 +46,7 @@ interface Held {
 // What may stand in a status line; undici reads it as UTF-8, and what is not cannot be told any more.
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-export class Attempt implements Dispatcher.DispatchHandler {
+export class Attempt implements Dispatcher.DispatchHandler, WriteHandler {
   readonly #options: AttemptOptions;
   #abort: ((error: Error) => void) | undefined;
   #aborted = false;
@@ -67,21 +71,20 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onHeaders(status: number, raw: Buffer[], resume: () => void, phrase: string): boolean {
-    if (status < 100 || status > 599) throw new Error(`the peer answered with the status ${status}`);
     const reason = REASON.test(phrase) ? phrase : '';
-    this.#status = status;
-    const headers = raw.map((item) => item.toString('latin1'));
-    if (status < 200) {
-      this.#options.reply.interim(status, reason, filterResponse(headers));
-      return true;
-    }
-    this.#resume = resume;
-    if (isDoubtful(status, this.#options.isResource, headerValue(headers, 'content-length'))) {
-      this.#held = { status, reason, headers, chunks: [], bytes: 0 };
-      return true;
-    }
-    this.#relayHead(status, reason, headers);
+    this.onHead(status, toText(raw), resume, reason);
     return true;
+  }
+
+  /** Throws for a status that no client can be shown. */
+  onHead(status: number, headers: readonly string[], resume: () => void, reason: string): void {
+    if (status < 100 || status > 599) throw new Error(`the peer answered with the status ${status}`);
+    this.#status = status;
+    this.#resume = resume;
+    if (status < 200) this.#options.reply.interim(status, reason, filterResponse(headers));
+    else if (isDoubtful(status, this.#options.isResource, headerValue(headers, 'content-length')))
+      this.#held = { status, reason, headers, chunks: [], bytes: 0 };
+    else this.#relayHead(status, reason, headers);
   }
 
   onData(chunk: Buffer): boolean {
@@ -92,6 +95,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onComplete(trailers: string[] | null): void {
+    // undici gives them as bytes, whatever its types say.
+    this.onEnd(toText((trailers ?? []) as unknown as readonly Buffer[]));
+  }
+
+  onEnd(trailers: readonly string[]): void {
     if (this.#held !== undefined) {
       const { status, chunks } = this.#held;
       const why = judgeAnswer(status, Buffer.concat(chunks).toString());
@@ -101,9 +109,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       }
       this.#release(this.#held);
     }
-    // undici gives them as bytes, whatever its types say.
-    const raw = (trailers ?? []) as unknown as readonly Buffer[];
-    this.#end(filterResponse(raw.map((item) => item.toString('latin1'))));
+    this.#end(filterResponse(trailers));
   }
 
   onError(cause: Error): void {
@@ -122,11 +128,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#options.events.completed();
   }
 
-  #kindOf(cause: Error): 'invalid' | 'unsent' | 'sent' | 'timeout' | 'streaming' {
+  #kindOf(cause: Error): AttemptFailure {
     const code = codeOf(cause);
     if (code === 'UND_ERR_INVALID_ARG') return 'invalid';
     if (this.#answered) return 'streaming';
     if (this.#abort === undefined) return 'unsent';
+    if (cause instanceof StreamRefused) return 'refused';
     return code === 'UND_ERR_HEADERS_TIMEOUT' ? 'timeout' : 'sent';
   }
 
@@ -148,6 +155,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#relayHead(held.status, held.reason, held.headers);
     for (const chunk of held.chunks) this.#options.reply.write(chunk);
   }
+}
+
+function toText(raw: readonly Buffer[]): string[] {
+  return raw.map((item) => item.toString('latin1'));
 }
 
 function codeOf(error: Error): unknown {

@@ -16,6 +16,8 @@ export interface Outgoing {
   readonly body: OutgoingBody;
   readonly isResource: boolean;
   readonly longRunning: boolean;
+  /** It changes something, and who asks has shown credentials: it goes over HTTP/2 where it can (writes.ts). */
+  readonly write: boolean;
   /** The headers state an identity: only then is our own certificate shown. */
   readonly vouched: boolean;
 }
@@ -47,7 +49,7 @@ export class Forwarding {
   readonly #outgoing: Outgoing;
   readonly #reply: Reply;
   readonly #events: ForwardEvents;
-  #candidates: readonly SnapshotPeer[] = [];
+  readonly #candidates: SnapshotPeer[] = [];
   #next = 0;
   #attempt: Attempt | undefined;
   #repeatedAfterSend = false;
@@ -64,7 +66,7 @@ export class Forwarding {
   }
 
   start(candidates: readonly SnapshotPeer[]): void {
-    this.#candidates = candidates;
+    this.#candidates.push(...candidates);
     this.#tryNext();
   }
 
@@ -86,7 +88,7 @@ export class Forwarding {
       this.#tryNext(); // it has left since the snapshot was made
       return;
     }
-    const { method, target, body, longRunning, isResource, vouched } = this.#outgoing;
+    const { method, target, body, longRunning, isResource, write, vouched } = this.#outgoing;
     this.#attempt = new Attempt({
       reply: this.#reply,
       isResource,
@@ -102,7 +104,8 @@ export class Forwarding {
         },
       },
     });
-    pools.pick(longRunning, vouched).dispatch(
+    const pool = write ? pools.writes(vouched) : pools.pick(longRunning, vouched);
+    pool.dispatch(
       {
         path: target,
         method,
@@ -124,6 +127,9 @@ export class Forwarding {
       case 'unsent':
         this.#tryNext();
         return;
+      case 'refused':
+        this.#refused(peer);
+        return;
       case 'notProcessed':
         this.#again('NOT_PROCESSED');
         return;
@@ -136,6 +142,13 @@ export class Forwarding {
       case 'streaming':
         this.#events.ended();
     }
+  }
+
+  /** Its connection ends, which need not be the peer's own end: after all others it is asked once more, over a new one. */
+  #refused(peer: SnapshotPeer): void {
+    const times = this.#candidates.filter((one) => one === peer).length;
+    if (times === 1) this.#candidates.push(peer);
+    this.#again('NOT_PROCESSED');
   }
 
   /** It may have been processed: only what changes nothing is sent again, and once. */

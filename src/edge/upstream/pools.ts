@@ -1,8 +1,9 @@
 // The connections to one peer. TLS is verified here and nowhere else: the peer's CA, the name it must carry, no
 // switch to turn either off. Owns sockets; knows nothing of requests.
 
-import { Pool } from 'undici';
+import { type buildConnector, Pool } from 'undici';
 import { createConnector, RequestCancelled } from './connector.ts';
+import { Writes } from './writes.ts';
 
 /** Where a peer is and how to know it. */
 export interface PeerEndpoint {
@@ -28,6 +29,8 @@ export interface PoolLimits {
 const PEERS_DOING = new Set(['UND_ERR_SOCKET', 'ECONNRESET']);
 // Below the idle limit of API servers (90 s), so that a connection is not written to as it is being closed.
 const IDLE_MS = 60_000;
+// A peer that hangs is found by its probe; this finds a connection that leads nowhere (field note D7).
+const PING_MS = 5000;
 // As much as Go's server lets a handler send; undici's own limit is 16 KiB.
 const MAX_RESPONSE_HEADER_BYTES = 1_048_576;
 
@@ -41,8 +44,7 @@ export function createPool(
   limits: PoolLimits,
   unlimited = false,
 ): Pool {
-  const host = peer.host.includes(':') ? `[${peer.host}]` : peer.host;
-  return new Pool(`https://${host}:${peer.port}`, {
+  return new Pool(`https://${hostPort(peer)}`, {
     connections: unlimited ? null : limits.maxConnections,
     pipelining: 1,
     allowH2: false,
@@ -52,16 +54,29 @@ export function createPool(
     // Set for each request: a watch has none.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: createConnector({
-      ca: peer.ca,
-      servername: peer.serverName,
-      rejectUnauthorized: true,
-      timeout: limits.connectTimeoutMs,
-      keepAlive: true,
-      allowH2: false,
-      ...shown,
-    }),
+    connect: connectorTo(peer, shown, limits, false),
   });
+}
+
+function connectorTo(
+  peer: PeerEndpoint,
+  shown: ShownCertificate | undefined,
+  limits: PoolLimits,
+  allowH2: boolean,
+): buildConnector.connector {
+  return createConnector({
+    ca: peer.ca,
+    servername: peer.serverName,
+    rejectUnauthorized: true,
+    timeout: limits.connectTimeoutMs,
+    keepAlive: true,
+    allowH2,
+    ...shown,
+  });
+}
+
+function hostPort({ host, port }: PeerEndpoint): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /**
@@ -70,9 +85,12 @@ export function createPool(
  * for the owner of the certificate (k/k website#10093).
  */
 export class PeerPools {
-  readonly #make: (vouched: boolean, unlimited: boolean) => Pool;
+  readonly #peer: PeerEndpoint;
+  readonly #limits: PoolLimits;
+  readonly #frontProxy: ShownCertificate | undefined;
   readonly #peerClosed: () => void;
   readonly #pools = new Map<number, Pool>();
+  readonly #writes = new Map<boolean, Writes>();
 
   /** `peerClosed` is called when the peer ends a connection that we would have kept: it may be about to leave. */
   constructor(
@@ -81,9 +99,10 @@ export class PeerPools {
     frontProxy: ShownCertificate | undefined,
     peerClosed: () => void,
   ) {
+    this.#peer = peer;
+    this.#limits = limits;
+    this.#frontProxy = frontProxy;
     this.#peerClosed = peerClosed;
-    this.#make = (vouched, unlimited) =>
-      createPool(peer, vouched ? frontProxy : undefined, limits, unlimited);
   }
 
   /** The pool for one request; made when it is first needed. */
@@ -94,19 +113,48 @@ export class PeerPools {
     return pool;
   }
 
-  #open(vouched: boolean, longRunning: boolean): Pool {
-    return this.#make(vouched, longRunning).on('disconnect', (_origin, _targets, error) => {
-      if (PEERS_DOING.has(error.code) && !(error instanceof RequestCancelled)) this.#peerClosed();
-    });
+  /** The way for a request that changes something. */
+  writes(vouched: boolean): Writes {
+    let writes = this.#writes.get(vouched);
+    if (writes === undefined) this.#writes.set(vouched, (writes = this.#openWrites(vouched)));
+    return writes;
   }
 
   /** Takes no more requests; ends when the last one has, however long that takes. */
   async close(): Promise<void> {
+    for (const writes of this.#writes.values()) writes.close();
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
   /** Cuts every connection. */
   async destroy(): Promise<void> {
+    for (const writes of this.#writes.values()) writes.destroy();
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+  }
+
+  #shownIf(vouched: boolean): ShownCertificate | undefined {
+    return vouched ? this.#frontProxy : undefined;
+  }
+
+  #open(vouched: boolean, longRunning: boolean): Pool {
+    const pool = createPool(this.#peer, this.#shownIf(vouched), this.#limits, longRunning);
+    return pool.on('disconnect', (_origin, _targets, error) => {
+      if (PEERS_DOING.has(error.code) && !(error instanceof RequestCancelled)) this.#peerClosed();
+    });
+  }
+
+  #openWrites(vouched: boolean): Writes {
+    const { host, port } = this.#peer;
+    const connect = connectorTo(this.#peer, this.#shownIf(vouched), this.#limits, true);
+    const target = { hostname: host, host: hostPort(this.#peer), protocol: 'https:', port: String(port) };
+    return new Writes({
+      connect: (done) => {
+        connect(target, done);
+      },
+      fallback: () => this.pick(false, vouched),
+      maxConnections: this.#limits.maxConnections,
+      times: { idleMs: IDLE_MS, pingMs: PING_MS },
+      cut: this.#peerClosed,
+    });
   }
 }

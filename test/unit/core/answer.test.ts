@@ -22,7 +22,9 @@ describe('isDoubtful', () => {
     [403, true, undefined, false],
     [405, true, undefined, false],
     [500, true, undefined, false],
-    [503, true, undefined, false],
+    [503, true, undefined, true],
+    [503, false, '150', true],
+    [503, true, '100000', false],
     [101, true, undefined, false],
     // What is no number is not short.
     [404, true, 'x', false],
@@ -107,7 +109,21 @@ describe('judgeAnswer', () => {
     ['half a Status', 404, status({}).slice(0, -1), undefined],
     ['empty', 404, '', undefined],
     ['the texts under another status', 200, '404 page not found\n', undefined],
-    ['the texts under 503', 503, 'The apiserver is shutting down', undefined],
+    [
+      'shutting down, later',
+      503,
+      `${status({ message: 'apiserver is shutting down', code: 503 })}\n`,
+      'shuttingDown',
+    ],
+    ['the same text, not a Status', 503, 'apiserver is shutting down', undefined],
+    ['a Status that quotes it', 503, status({ message: 'webhook: apiserver is shutting down' }), undefined],
+    [
+      'unavailable',
+      503,
+      status({ message: 'the server is currently unable to handle the request' }),
+      undefined,
+    ],
+    ['unavailable, empty', 503, '', undefined],
   ])('%s', (_, code, body, want) => {
     expect(judgeAnswer(code, body)).toBe(want);
   });

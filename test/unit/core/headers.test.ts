@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import {
   createRequestFilter,
   filterResponse,
+  goSpelling,
   headerValue,
   type OwnHeaders,
 } from '../../../src/core/headers.ts';
@@ -304,3 +305,15 @@ describe('headerValue', () => {
 function bySent(sent: readonly string[]) {
   return (a: string, b: string) => sent.indexOf(a) - sent.indexOf(b);
 }
+
+describe('goSpelling', () => {
+  it.each([
+    ['content-type', 'Content-Type'],
+    ['x-kubernetes-pf-flowschema-uid', 'X-Kubernetes-Pf-Flowschema-Uid'],
+    ['etag', 'Etag'],
+    ['x', 'X'],
+    ['-a--b-1c', '-A--B-1c'],
+  ])('%s is %s, and values stay', (name, want) => {
+    expect(goSpelling([name, 'a-b', name, ''])).toEqual([want, 'a-b', want, '']);
+  });
+});
