@@ -57,7 +57,8 @@ class Http1Reply implements Reply {
     const response = this.#response;
     response.cork();
     response.writeHead(status, reason, headers as string[]);
-    queueMicrotask(() => {
+    // Once all that has arrived is read: the first bytes of the body are often among it.
+    setImmediate(() => {
       // Not flushHeaders(), which writes a head as UTF-8: a byte above 127 would become two.
       if (!response.writableEnded) response.write(NOTHING);
       response.uncork();

@@ -122,7 +122,10 @@ function toWrite({ method, path, headers, body, headersTimeout }: Sending): Writ
   if (body !== null && !Buffer.isBuffer(body)) return undefined;
   const { fields, shortened } = groupHeaders(headers);
   if (shortened) return undefined;
-  const { host = '', ...others } = fields;
-  const pseudo = { ':method': method, ':scheme': 'https', ':authority': host, ':path': path };
-  return { fields: { ...pseudo, ...others }, body, headersTimeout };
+  fields[':method'] = method;
+  fields[':scheme'] = 'https';
+  fields[':authority'] = fields['host'] ?? '';
+  fields[':path'] = path;
+  delete fields['host'];
+  return { fields, body, headersTimeout };
 }
