@@ -20,8 +20,8 @@ export default defineConfig({
     projects: [
       // Pure functions and small objects: nothing that one file could leave to the next.
       project('unit', 20_000, { isolate: false }),
-      project('integration', 60_000, { globalSetup: ONCE }),
-      project('security', 60_000, { globalSetup: ONCE }),
+      project('integration', 60_000, { globalSetup: ONCE, isolate: false }),
+      project('security', 60_000, { globalSetup: ONCE, isolate: false }),
       // Real servers need the machine for themselves: after all others, two files at a time, since each waits a good deal.
       project('e2e', 180_000, { maxWorkers: 2, hookTimeout: 180_000, sequence: { groupOrder: 1 } }),
     ],

@@ -6,7 +6,7 @@ import { h1, streamH1, type Streaming, type Target } from './client.ts';
 
 const LANES = 4;
 // Above it the load would only measure the machine.
-const PAUSE_MS = 5;
+const PAUSE_MS = 20;
 
 export class SteadyLoad {
   /** Answers that were not 200, or errors, as text. */
