@@ -280,6 +280,29 @@ describe('a legacy peer', () => {
     );
   });
 
+  it('that breaks off while it is read again, perhaps as another, keeps what it said before', async () => {
+    const peer = await stage.peer({ name: 'a', speaks: 'legacy', serves: SERVES });
+    const proxy = await stage.proxy([peer], ['--peer-discovery-interval', '30ms']);
+    await peer.stop();
+    await until('it is gone', async () => (await proxy.snapshot()).peers[0]!.state === 'unreachable');
+    let breaks = 0;
+    peer.control = ({ target }, _, socket) => {
+      if (target !== '/apis/example.com/v1') return false;
+      breaks++;
+      socket.destroy();
+      return true;
+    };
+    await peer.start();
+    await until('it was read three times', () => breaks >= 3);
+    expect((await h1(proxy, '/apis', { headers: ['Accept', V2] })).text).toContain('"resource":"widgets"');
+    expect((await h1(proxy, '/apis/example.com/v1')).text).toContain('"widgets"');
+    peer.control = () => false;
+    await until(
+      'Current',
+      async () => !(await h1(proxy, '/apis', { headers: ['Accept', V2] })).text.includes('"Stale"'),
+    );
+  });
+
   it('that is asked for a new type reads that and what is new, not everything again', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 40 }, (_, i) => [`g${i}.example.com/v1`, ['things']]),

@@ -56,6 +56,13 @@ export function isRefusal(error: unknown): boolean {
   return REFUSED.has(codeOf(error));
 }
 
+const BROKEN = new Set(['UND_ERR_SOCKET', 'UND_ERR_CONNECT_TIMEOUT', 'ECONNRESET', 'EPIPE']);
+
+/** Whether the connection broke, or none came about: nobody has answered, not even with an error. */
+export function isBreak(error: unknown): boolean {
+  return BROKEN.has(codeOf(error));
+}
+
 function toPeerError(error: unknown, path: string): PeerError {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);

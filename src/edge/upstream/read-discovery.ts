@@ -5,7 +5,7 @@ import { parseAggregated } from '../../core/aggregated.ts';
 import { type Document, type Group, type GroupVersion, groupVersionPath } from '../../core/document.ts';
 import { type ListedGroup, parseGroupList, parseResourceList, parseVersions } from '../../core/legacy.ts';
 import { PeerError } from '../../state/ports.ts';
-import type { ControlAnswer } from './control-request.ts';
+import { type ControlAnswer, isBreak } from './control-request.ts';
 
 /** Gets a path of the peer; throws PeerError. */
 export type Get = (path: string, accept: string, etag?: string) => Promise<ControlAnswer>;
@@ -166,7 +166,8 @@ async function readGroupVersion(get: Get, group: string, version: string): Promi
     const resources = parseResourceList(parse(answer, path));
     return { version, freshness: 'Current', serving: 'served', resources };
   } catch (error) {
-    if (error instanceof PeerError && error.kind !== 'failed') throw error;
+    // The peer itself is going: what it could not say any more is not what it lacks.
+    if (error instanceof PeerError && (error.kind !== 'failed' || isBreak(error.cause))) throw error;
     return { version, freshness: 'Stale', serving: 'unlisted', resources: [] };
   }
 }
