@@ -2,7 +2,7 @@
 // The process edge: argv, signals, exit code. The only file that uses `process`; what a command does is elsewhere,
 // and what only one of them needs is loaded when it is called: listeners and demo take half a second of processor.
 
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { App } from './app.ts';
@@ -59,7 +59,8 @@ async function demo(argv: readonly string[]): Promise<number> {
   const interrupted = signalled(); // also while it starts
   console.log('Starting simulated API servers of three releases, and uvip in front of them ...');
   const { prepareDemo } = await import('./demo/demo.ts');
-  const prepared = await prepareDemo(mkdtempSync(join(tmpdir(), 'uvip-demo-')));
+  const folder = mkdtempSync(join(tmpdir(), 'uvip-demo-'));
+  const prepared = await prepareDemo(folder);
   try {
     const app = await start([...prepared.argv, '--log-level=error', '--log-format=text']);
     if (app === undefined) return FAILED;
@@ -68,6 +69,7 @@ async function demo(argv: readonly string[]): Promise<number> {
     await stop(app);
   } finally {
     await prepared.stop();
+    rmSync(folder, { recursive: true }); // there are keys in it
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 // `uvip demo` as the README tells it: started as a process, tried with real kubectl and the kubeconfigs it prints.
 // What works through uvip on the kinds of the newest and the oldest release, and fails at a single server.
 
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HAS_KUBECTL, type Kubectl, kubectlWith } from '../support/kubectl.ts';
 import { UvipProcess } from '../support/uvip-process.ts';
@@ -28,6 +29,7 @@ describe.skipIf(!HAS_KUBECTL)('npm run demo', () => {
   afterAll(async () => {
     await Promise.all([kubectl, alone.old, alone.new].map((one) => one.remove()));
     expect(await demo.stop('SIGINT')).toEqual({ code: 0, signal: null });
+    expect(existsSync(folder), 'the keys it made are gone').toBe(false);
   });
 
   it('api-resources lists what only the newest and what only the oldest release serves', async () => {
