@@ -29,6 +29,7 @@ const withLength = ({ body = '', headers = [], ...rest }: Asking): Asking => ({
   body,
   headers: [...headers, 'Content-Length', String(Buffer.byteLength(body))],
 });
+const many = (count: number) => Array.from({ length: count }, (_, i) => [`X-${i}`, '']).flat();
 const startOne = (...flags: string[]) => stage.proxy([a.address], [...QUIET, ...flags]);
 const startBoth = (...flags: string[]) => stage.proxy([a.address, b.address], [...QUIET, ...flags]);
 const requests = () => [...a.requests, ...b.requests];
@@ -116,6 +117,8 @@ describe('what is carried', () => {
     ['a caller without credentials', post({ headers: [] }), PATH],
     ['two Authorization headers', post({ headers: [...TOKEN, 'Authorization', 'Bearer u'] }), PATH],
     ['a stream', post(), `${PATH}/p/attach`],
+    ['101 headers', post({ headers: [...TOKEN, ...many(98)] }), PATH],
+    ['large headers', post({ headers: [...TOKEN, 'X-A', 'a'.repeat(33_000)] }), PATH],
     ['another method', post({ method: 'PROPFIND' }), PATH],
   ])('%s goes over HTTP/1.1, as it is', async (_, asking: Asking, path) => {
     const proxy = await startOne();
@@ -216,12 +219,15 @@ describe('a stream that is', () => {
     expect([a.requests.length, b.requests.length]).toEqual([1, 1]);
   });
 
-  it('refused by all, each asked twice, is 503', async () => {
-    const proxy = await startBoth();
-    a.script = b.script = refuse;
-    const answer = await h1(proxy, PATH, post());
-    expect(answer.json).toMatchObject({ kind: 'Status', code: 503 });
-    expect([a.requests.length, b.requests.length]).toEqual([2, 2]);
+  it.each([1, 2])('refused again and again goes over HTTP/1.1 in the end (%s peers)', async (peers) => {
+    const proxy = await (peers === 1 ? startOne() : startBoth());
+    a.script = b.script = (request) => {
+      if (request.protocol === '1.1') created(request);
+      else refuse(request);
+    };
+    expect((await h1(proxy, PATH, post())).status).toBe(201);
+    const protocols = requests().map(({ protocol }) => protocol);
+    expect(protocols.sort()).toEqual(['1.1', ...Array.from({ length: peers + 1 }, () => '2.0')]);
   });
 
   it.each<[string, H2Script]>([

@@ -64,6 +64,7 @@ export class H2Peer {
       requestCert: true,
       rejectUnauthorized: false,
     });
+    Object.assign(this.#server, { maxHeaderSize: 1_048_576 }); // of HTTP/1.1
     this.#server.on('request', (request, response) => {
       void this.#serve(request, response).catch(() => undefined);
     });

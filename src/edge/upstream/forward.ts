@@ -53,6 +53,8 @@ export class Forwarding {
   #next = 0;
   #attempt: Attempt | undefined;
   #repeatedAfterSend = false;
+  /** Connections end one after the other under it: it goes over HTTP/1.1 now. */
+  #refusedAgain = false;
   /** The answer where no candidate is left: the worst that has happened, since Retry-After must not follow a send. */
   #outcome: FailureCode = 'PEERS_UNREACHABLE';
   #cancelled = false;
@@ -104,7 +106,7 @@ export class Forwarding {
         },
       },
     });
-    const pool = write ? pools.writes(vouched) : pools.pick(longRunning, vouched);
+    const pool = write && !this.#refusedAgain ? pools.writes(vouched) : pools.pick(longRunning, vouched);
     pool.dispatch(
       {
         path: target,
@@ -144,10 +146,14 @@ export class Forwarding {
     }
   }
 
-  /** Its connection ends, which need not be the peer's own end: after all others it is asked once more, over a new one. */
+  /**
+   * Its connection ends, which need not be the peer's own end: after all others the peer is asked once more over a new
+   * one, and at last over HTTP/1.1, since callers with bad tokens end connections as fast as they are made.
+   */
   #refused(peer: SnapshotPeer): void {
-    const times = this.#candidates.filter((one) => one === peer).length;
-    if (times === 1) this.#candidates.push(peer);
+    const times = this.#candidates.slice(0, this.#next).filter((one) => one === peer).length;
+    this.#refusedAgain ||= times > 1;
+    if (times <= 2) this.#candidates.push(peer);
     this.#again('NOT_PROCESSED');
   }
 

@@ -30,7 +30,7 @@ const PEERS_DOING = new Set(['UND_ERR_SOCKET', 'ECONNRESET']);
 // Below the idle limit of API servers (90 s), so that a connection is not written to as it is being closed.
 const IDLE_MS = 60_000;
 // A peer that hangs is found by its probe; this finds a connection that leads nowhere (field note D7).
-const PING_MS = 5000;
+const PING_MS = 1000;
 // As much as Go's server lets a handler send; undici's own limit is 16 KiB.
 const MAX_RESPONSE_HEADER_BYTES = 1_048_576;
 
@@ -91,6 +91,7 @@ export class PeerPools {
   readonly #peerClosed: () => void;
   readonly #pools = new Map<number, Pool>();
   readonly #writes = new Map<boolean, Writes>();
+  #closed = false;
 
   /** `peerClosed` is called when the peer ends a connection that we would have kept: it may be about to leave. */
   constructor(
@@ -110,6 +111,8 @@ export class PeerPools {
     const key = Number(longRunning) + 2 * Number(vouched);
     let pool = this.#pools.get(key);
     if (pool === undefined) this.#pools.set(key, (pool = this.#open(vouched, longRunning)));
+    // For a write that waited to go another way: it ends with it.
+    if (this.#closed) setImmediate(() => void pool.close().catch(() => undefined));
     return pool;
   }
 
@@ -122,12 +125,14 @@ export class PeerPools {
 
   /** Takes no more requests; ends when the last one has, however long that takes. */
   async close(): Promise<void> {
+    this.#closed = true;
     for (const writes of this.#writes.values()) writes.close();
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
   /** Cuts every connection. */
   async destroy(): Promise<void> {
+    this.#closed = true;
     for (const writes of this.#writes.values()) writes.destroy();
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
   }

@@ -7,7 +7,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { errors } from 'undici';
-import { goSpelling } from '../../core/headers.ts';
+import { goSpelling, headerValue } from '../../core/headers.ts';
 
 /** A request as it goes over HTTP/2. */
 export interface Write {
@@ -46,7 +46,11 @@ const MAX_HEADER_PAIRS = 16_384;
 const MAX_SENT_HEADER_BYTES = 16 * 1_048_576;
 // Every stream's body and window at once; Node's own limit is 10.
 const MAX_MEMORY_MIB = 64;
-const PINGS_MISSED = 2;
+// A server that is this slow in answering a ping may still come round.
+const PINGS_MISSED = 10;
+// Below what nghttp2 (1,000) takes for an attack.
+const MAX_RESETS = 300;
+const NO_BODY = new Set([204, 304]);
 // What Node calls a session that takes no more; of the request it says nothing.
 const SESSION_OVER = new Set([
   'ERR_HTTP2_GOAWAY_SESSION',
@@ -57,7 +61,8 @@ const SESSION_OVER = new Set([
 export interface SessionTimes {
   /** After this long without a request it ends. */
   readonly idleMs: number;
-  /** While requests are under way it is asked this often whether it lives; after two times unanswered it is cut. */
+  /** While requests are under way it is asked this often whether it lives; with a ping unanswered it takes no more, and after ten times
+   * it is cut. */
   readonly pingMs: number;
 }
 
@@ -71,6 +76,7 @@ export class WriteSession {
   #lastStream = Infinity;
   #idle: NodeJS.Timeout | undefined;
   #unanswered = 0;
+  #resets = 0;
 
   /** `socket` is connected and has agreed on `h2`; `ended` is called once, when it has. */
   constructor(socket: Socket, { idleMs, pingMs }: SessionTimes, ended: (how: SessionEnd) => void) {
@@ -101,30 +107,31 @@ export class WriteSession {
   /** Whether it takes another request now. */
   get free(): boolean {
     if (this.#ending || this.#session.closed || this.#session.destroyed) return false;
+    // It may be dead: Node does not always tell when what a peer sends is no HTTP/2.
+    if (this.#unanswered > 0) return false;
     return this.#open < Math.min(MAX_STREAMS, this.#session.remoteSettings.maxConcurrentStreams ?? Infinity);
   }
 
   send(write: Write, handler: WriteHandler): void {
-    let stream: ClientHttp2Stream | undefined;
-    const told = { over: false };
+    const sent = new Sent(handler);
     handler.onConnect(() => {
-      told.over = true;
-      if (stream !== undefined) giveUp(stream);
+      this.#givenUp(sent);
     });
-    if (told.over) return;
+    if (sent.over) return;
+    let stream: ClientHttp2Stream;
     try {
       stream = this.#session.request(write.fields, { endStream: write.body === null });
     } catch (error) {
       handler.onError(this.#notSent(error as NodeJS.ErrnoException));
       return;
     }
+    this.#begin();
+    sent.relay(stream, write.headersTimeout);
+    stream.once('close', () => {
+      this.#end();
+      sent.closed((id, code) => this.#causeOf(id, code));
+    });
     if (write.body !== null) stream.end(write.body);
-    const settle = (then: () => void) => {
-      if (told.over) return;
-      told.over = true;
-      then();
-    };
-    this.#relay(stream, write, handler, settle);
   }
 
   /** Takes no more requests; ends when the last one has. */
@@ -140,55 +147,11 @@ export class WriteSession {
     this.#session.destroy();
   }
 
-  #relay(
-    stream: ClientHttp2Stream,
-    { headersTimeout }: Write,
-    handler: WriteHandler,
-    settle: (then: () => void) => void,
-  ): void {
-    this.#begin();
-    let answered = false;
-    let trailers: readonly string[] = [];
-    const fail = (error: Error) => {
-      settle(() => {
-        giveUp(stream);
-        handler.onError(error);
-      });
-    };
-    const timer =
-      headersTimeout === 0
-        ? undefined
-        : setTimeout(() => {
-            fail(new errors.HeadersTimeoutError());
-          }, headersTimeout);
-    const resume = () => void stream.resume();
-    const onHead = (raw: readonly string[]) => {
-      const status = Number(raw[1]); // `:status` comes first, and is all there is of pseudo headers
-      try {
-        handler.onHead(status, goSpelling(raw.slice(2)), resume, STATUS_CODES[status] ?? '');
-      } catch (error) {
-        fail(error as Error);
-      }
-    };
-    onRaw(stream, 'headers', onHead);
-    onRaw(stream, 'response', (raw) => {
-      answered = true;
-      clearTimeout(timer);
-      onHead(raw);
-    });
-    stream.on('data', (chunk: Buffer) => {
-      if (!handler.onData(chunk)) stream.pause();
-    });
-    onRaw(stream, 'trailers', (raw) => (trailers = goSpelling(raw)));
-    stream.on('error', () => undefined); // `close` follows, and says the same
-    stream.once('close', () => {
-      clearTimeout(timer);
-      this.#end();
-      settle(() => {
-        if (answered && stream.readableEnded && stream.rstCode === 0) handler.onEnd(trailers);
-        else handler.onError(this.#causeOf(stream));
-      });
-    });
+  /** Servers count streams that are reset, and end the connection with everybody's requests when it is many. */
+  #givenUp(sent: Sent): void {
+    if (sent.over) return;
+    sent.giveUp();
+    if (++this.#resets >= MAX_RESETS) this.close();
   }
 
   #begin(): void {
@@ -219,22 +182,117 @@ export class WriteSession {
     return new errors.InvalidArgumentError(error.message); // as undici calls what cannot be sent to anybody
   }
 
-  #causeOf(stream: ClientHttp2Stream): Error {
-    const { id, rstCode } = stream;
-    const refused = rstCode === constants.NGHTTP2_REFUSED_STREAM || id === undefined || id > this.#lastStream;
+  #causeOf(id: number | undefined, code: number): Error {
+    const refused = code === constants.NGHTTP2_REFUSED_STREAM || id === undefined || id > this.#lastStream;
     if (refused) return new StreamRefused('the peer leaves and has not looked at the request');
-    return new errors.SocketError(`the stream was closed with code ${rstCode}`);
+    return new errors.SocketError(`the stream was closed with code ${code}`);
   }
 
   /** Only while somebody waits: an idle connection is nobody's trouble. */
   #ping(): void {
     if (this.#open === 0 || this.#session.destroyed) return;
-    if (this.#unanswered >= PINGS_MISSED) {
-      this.#session.destroy();
-      return;
-    }
     this.#unanswered++;
-    this.#session.ping(() => (this.#unanswered = 0));
+    if (this.#unanswered > PINGS_MISSED) this.#session.destroy();
+    else if (this.#unanswered === 1) this.#session.ping(() => (this.#unanswered = 0));
+  }
+}
+
+/** One request that was sent, until its last word. What its handler throws ends it, and nothing else. */
+class Sent {
+  readonly #handler: WriteHandler;
+  #stream: ClientHttp2Stream | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #over = false;
+  #answered = false;
+  /** Of the body that the answer's head announces and that has not come. */
+  #missing = 0;
+  #trailers: readonly string[] = [];
+
+  constructor(handler: WriteHandler) {
+    this.#handler = handler;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  relay(stream: ClientHttp2Stream, headersTimeout: number): void {
+    this.#stream = stream;
+    if (headersTimeout > 0) {
+      this.#timer = setTimeout(() => {
+        this.#fail(new errors.HeadersTimeoutError());
+      }, headersTimeout);
+    }
+    onRaw(stream, 'headers', (raw) => {
+      this.#tell(() => {
+        this.#onHead(raw);
+      });
+    });
+    onRaw(stream, 'response', (raw) => {
+      this.#tell(() => {
+        this.#onAnswer(stream, raw);
+      });
+    });
+    onRaw(stream, 'trailers', (raw) => (this.#trailers = goSpelling(raw)));
+    stream.on('error', () => undefined); // `close` follows, and says the same
+  }
+
+  /** Ends it for nobody: nothing more is told. */
+  giveUp(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    if (this.#stream !== undefined) drop(this.#stream);
+  }
+
+  /** Its stream has closed: whole, or for a cause. */
+  closed(causeOf: (id: number | undefined, code: number) => Error): void {
+    const { id, rstCode = 0, readableEnded } = this.#stream ?? { id: undefined, readableEnded: false };
+    clearTimeout(this.#timer);
+    const whole = this.#answered && readableEnded && rstCode === 0 && this.#missing <= 0;
+    if (whole) {
+      this.#tell(() => {
+        this.#over = true;
+        this.#handler.onEnd(this.#trailers);
+      });
+    } else this.#fail(causeOf(id, rstCode));
+  }
+
+  #onAnswer(stream: ClientHttp2Stream, raw: readonly string[]): void {
+    this.#answered = true;
+    clearTimeout(this.#timer);
+    const status = this.#onHead(raw);
+    if (!NO_BODY.has(status)) this.#missing = Number(headerValue(raw, 'content-length') ?? 0);
+    // Not before: Node tells of data at once, and of the head only when it has told of all the data it was handed.
+    stream.on('data', (chunk: Buffer) => {
+      this.#tell(() => {
+        this.#missing -= chunk.length;
+        if (!this.#handler.onData(chunk)) stream.pause();
+      });
+    });
+  }
+
+  /** `:status` comes first, and is all there is of pseudo headers. */
+  #onHead(raw: readonly string[]): number {
+    const status = Number(raw[1]);
+    const resume = () => void this.#stream?.resume();
+    this.#handler.onHead(status, goSpelling(raw.slice(2)), resume, STATUS_CODES[status] ?? '');
+    return status;
+  }
+
+  #tell(what: () => void): void {
+    if (this.#over) return;
+    try {
+      what();
+    } catch (error) {
+      this.#over = false; // also what the last word throws is told
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#over) return;
+    this.giveUp();
+    this.#handler.onError(error);
   }
 }
 
@@ -250,7 +308,7 @@ function onRaw(
 }
 
 /** Ends a stream that nobody wants. What has come of it is read: unread, it would keep its memory. */
-function giveUp(stream: ClientHttp2Stream): void {
+function drop(stream: ClientHttp2Stream): void {
   stream.removeAllListeners('data');
   stream.resume();
   stream.close(constants.NGHTTP2_CANCEL);

@@ -4,7 +4,7 @@
 
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { buildConnector, Dispatcher } from 'undici';
+import { type buildConnector, type Dispatcher, errors } from 'undici';
 import { groupHeaders } from '../http2-headers.ts';
 import {
   type SessionEnd,
@@ -45,6 +45,10 @@ interface Waiting {
 
 // A peer that does not speak HTTP/2 may do so after its next restart.
 const HTTP1_FOR_MS = 60_000;
+const MAX_HEADERS = 100;
+const MAX_HEADER_BYTES = 32_768;
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const NO_VALUE = /[\0\r\n]/;
 
 export class Writes {
   readonly #deps: WritesDeps;
@@ -52,28 +56,30 @@ export class Writes {
   #waiting: Waiting[] = [];
   #connecting = false;
   #http1Until = 0;
-  #closed = false;
+  #closed: 'inOrder' | 'cut' | undefined;
 
   constructor(deps: WritesDeps) {
     this.#deps = deps;
   }
 
   dispatch(sending: Sending, handler: EitherHandler): void {
-    const write = this.#closed || performance.now() < this.#http1Until ? undefined : toWrite(sending);
+    const over1 = this.#closed !== undefined || performance.now() < this.#http1Until;
+    const write = over1 ? undefined : toWrite(sending);
     if (write === undefined) this.#deps.fallback().dispatch(sending, handler);
     else this.#send({ sending, write, handler });
   }
 
   /** Takes no more requests; ends when the last one has. */
   close(): void {
-    this.#closed = true;
+    this.#closed ??= 'inOrder';
     for (const session of this.#sessions) session.close();
   }
 
   /** Cuts every connection. */
   destroy(): void {
-    this.#closed = true;
+    this.#closed = 'cut';
     for (const session of this.#sessions) session.destroy();
+    this.#tellAll(new errors.ClientDestroyedError());
   }
 
   #send(one: Waiting): void {
@@ -94,18 +100,27 @@ export class Writes {
     this.#connecting = true;
     this.#deps.connect((...[error, socket]) => {
       this.#connecting = false;
-      const waiting = this.#waiting;
-      this.#waiting = [];
       if (error !== null) {
-        for (const { handler } of waiting) (handler as WriteHandler).onError(error);
+        this.#tellAll(error);
         return;
       }
       const speaksHttp2 = (socket as TLSSocket).alpnProtocol === 'h2';
       if (!speaksHttp2) this.#http1Until = performance.now() + HTTP1_FOR_MS;
-      if (speaksHttp2 && !this.#closed) this.#open(socket as TLSSocket);
+      if (speaksHttp2 && this.#closed === undefined) this.#open(socket as TLSSocket);
       else socket.destroy();
-      for (const { sending, handler } of waiting) this.dispatch(sending, handler);
+      for (const { sending, handler } of this.#takeWaiting()) this.dispatch(sending, handler);
     });
+  }
+
+  #takeWaiting(): readonly Waiting[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting;
+  }
+
+  /** None of them was sent. */
+  #tellAll(error: Error): void {
+    for (const { handler } of this.#takeWaiting()) (handler as WriteHandler).onError(error);
   }
 
   #open(socket: TLSSocket): void {
@@ -119,7 +134,7 @@ export class Writes {
 
 /** The request for HTTP/2, or undefined where it would not arrive there as it is. */
 function toWrite({ method, path, headers, body, headersTimeout }: Sending): Write | undefined {
-  if (body !== null && !Buffer.isBuffer(body)) return undefined;
+  if ((body !== null && !Buffer.isBuffer(body)) || !arePlain(headers)) return undefined;
   const { fields, shortened } = groupHeaders(headers);
   if (shortened) return undefined;
   fields[':method'] = method;
@@ -128,4 +143,20 @@ function toWrite({ method, path, headers, body, headersTimeout }: Sending): Writ
   fields[':path'] = path;
   delete fields['host'];
   return { fields, body, headersTimeout };
+}
+
+/**
+ * Whether headers are as all but a few requests have them. Large ones end the connection at some servers, with
+ * everybody's requests on it; names and values that Node would not write end it at our side.
+ */
+function arePlain(headers: readonly string[]): boolean {
+  if (headers.length > 2 * MAX_HEADERS) return false;
+  let bytes = 0;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    const value = headers[i + 1] ?? '';
+    bytes += name.length + value.length;
+    if (!TOKEN.test(name) || NO_VALUE.test(value)) return false;
+  }
+  return bytes <= MAX_HEADER_BYTES;
 }
