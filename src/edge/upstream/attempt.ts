@@ -6,7 +6,8 @@ import type { Dispatcher } from 'undici';
 import { isDoubtful, judgeAnswer, MAX_JUDGED_BYTES, type NotProcessed } from '../../core/answer.ts';
 import { filterResponse, headerValue } from '../../core/headers.ts';
 import type { Reply } from '../http/reply.ts';
-import { StreamRefused, type WriteHandler } from './write-session.ts';
+import { StreamRefused } from './write-session.ts';
+import type { WriteHandler } from './write-stream.ts';
 
 /**
  * invalid: the request cannot be sent to anybody; unsent: not a byte of it left us; refused: the peer has not looked

@@ -49,7 +49,8 @@ export function headerLines(headers: readonly string[], name: string): string[] 
   return out;
 }
 
-function areFields(headers: readonly string[]): boolean {
+/** Whether every name and value of a flat list can be written as it is. */
+export function areFields(headers: readonly string[]): boolean {
   return headers.every((text, i) => (i % 2 === 0 ? TOKEN : FIELD_VALUE).test(text));
 }
 

@@ -1,13 +1,11 @@
-// One HTTP/2 connection to a peer, for requests that change something. Sends them, reports what becomes of each, and
-// says of those that failed whether the peer has looked at them (RFC 9113 sections 6.8 and 8.7). Which requests go
-// over which connection is writes.ts's to say.
+// One HTTP/2 connection to a peer, for requests that change something: when it takes another, when it ends, and of
+// each that failed whether the peer has looked at it (RFC 9113 sections 6.8 and 8.7). What comes of one request is
+// write-stream.ts, which requests go over which connection is writes.ts's to say.
 
-import type { EventEmitter } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { errors } from 'undici';
-import { goSpelling, headerValue } from '../../core/headers.ts';
+import { type WriteHandler, WriteStream } from './write-stream.ts';
 
 /** A request as it goes over HTTP/2. */
 export interface Write {
@@ -16,18 +14,6 @@ export interface Write {
   readonly body: Buffer | null;
   /** Milliseconds until the answer's head; 0: no limit. */
   readonly headersTimeout: number;
-}
-
-/** What is told of one request, in this order; after `onEnd` or `onError` nothing more. Headers are flat lists. */
-export interface WriteHandler {
-  /** It is about to be sent. `abort`, called now or later, gives it up: nothing more is told. */
-  onConnect(abort: () => void): void;
-  /** Interim answers first, then the answer. */
-  onHead(status: number, headers: readonly string[], resume: () => void, reason: string): void;
-  /** False: wait for a call of `resume` before the next. */
-  onData(chunk: Buffer): boolean;
-  onEnd(trailers: readonly string[]): void;
-  onError(error: Error): void;
 }
 
 /** The peer has not looked at the request: it may be sent again, whatever its method. */
@@ -50,7 +36,6 @@ const MAX_MEMORY_MIB = 64;
 const PINGS_MISSED = 10;
 // Below what nghttp2 (1,000) takes for an attack.
 const MAX_RESETS = 300;
-const NO_BODY = new Set([204, 304]);
 // What Node calls a session that takes no more; of the request it says nothing.
 const SESSION_OVER = new Set([
   'ERR_HTTP2_GOAWAY_SESSION',
@@ -61,8 +46,10 @@ const SESSION_OVER = new Set([
 export interface SessionTimes {
   /** After this long without a request it ends. */
   readonly idleMs: number;
-  /** While requests are under way it is asked this often whether it lives; with a ping unanswered it takes no more, and after ten times
-   * it is cut. */
+  /**
+   * While requests are under way it is asked this often whether it lives. With a ping unanswered it takes no more
+   * requests, and after ten times this long it is cut.
+   */
   readonly pingMs: number;
 }
 
@@ -113,7 +100,7 @@ export class WriteSession {
   }
 
   send(write: Write, handler: WriteHandler): void {
-    const sent = new Sent(handler);
+    const sent = new WriteStream(handler);
     handler.onConnect(() => {
       this.#givenUp(sent);
     });
@@ -129,7 +116,7 @@ export class WriteSession {
     sent.relay(stream, write.headersTimeout);
     stream.once('close', () => {
       this.#end();
-      sent.closed((id, code) => this.#causeOf(id, code));
+      sent.closed(() => this.#causeOf(stream));
     });
     if (write.body !== null) stream.end(write.body);
   }
@@ -148,7 +135,7 @@ export class WriteSession {
   }
 
   /** Servers count streams that are reset, and end the connection with everybody's requests when it is many. */
-  #givenUp(sent: Sent): void {
+  #givenUp(sent: WriteStream): void {
     if (sent.over) return;
     sent.giveUp();
     if (++this.#resets >= MAX_RESETS) this.close();
@@ -182,7 +169,7 @@ export class WriteSession {
     return new errors.InvalidArgumentError(error.message); // as undici calls what cannot be sent to anybody
   }
 
-  #causeOf(id: number | undefined, code: number): Error {
+  #causeOf({ id, rstCode: code }: ClientHttp2Stream): Error {
     const refused = code === constants.NGHTTP2_REFUSED_STREAM || id === undefined || id > this.#lastStream;
     if (refused) return new StreamRefused('the peer leaves and has not looked at the request');
     return new errors.SocketError(`the stream was closed with code ${code}`);
@@ -195,121 +182,4 @@ export class WriteSession {
     if (this.#unanswered > PINGS_MISSED) this.#session.destroy();
     else if (this.#unanswered === 1) this.#session.ping(() => (this.#unanswered = 0));
   }
-}
-
-/** One request that was sent, until its last word. What its handler throws ends it, and nothing else. */
-class Sent {
-  readonly #handler: WriteHandler;
-  #stream: ClientHttp2Stream | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #over = false;
-  #answered = false;
-  /** Of the body that the answer's head announces and that has not come. */
-  #missing = 0;
-  #trailers: readonly string[] = [];
-
-  constructor(handler: WriteHandler) {
-    this.#handler = handler;
-  }
-
-  get over(): boolean {
-    return this.#over;
-  }
-
-  relay(stream: ClientHttp2Stream, headersTimeout: number): void {
-    this.#stream = stream;
-    if (headersTimeout > 0) {
-      this.#timer = setTimeout(() => {
-        this.#fail(new errors.HeadersTimeoutError());
-      }, headersTimeout);
-    }
-    onRaw(stream, 'headers', (raw) => {
-      this.#tell(() => {
-        this.#onHead(raw);
-      });
-    });
-    onRaw(stream, 'response', (raw) => {
-      this.#tell(() => {
-        this.#onAnswer(stream, raw);
-      });
-    });
-    onRaw(stream, 'trailers', (raw) => (this.#trailers = goSpelling(raw)));
-    stream.on('error', () => undefined); // `close` follows, and says the same
-  }
-
-  /** Ends it for nobody: nothing more is told. */
-  giveUp(): void {
-    this.#over = true;
-    clearTimeout(this.#timer);
-    if (this.#stream !== undefined) drop(this.#stream);
-  }
-
-  /** Its stream has closed: whole, or for a cause. */
-  closed(causeOf: (id: number | undefined, code: number) => Error): void {
-    const { id, rstCode = 0, readableEnded } = this.#stream ?? { id: undefined, readableEnded: false };
-    clearTimeout(this.#timer);
-    const whole = this.#answered && readableEnded && rstCode === 0 && this.#missing <= 0;
-    if (whole) {
-      this.#tell(() => {
-        this.#over = true;
-        this.#handler.onEnd(this.#trailers);
-      });
-    } else this.#fail(causeOf(id, rstCode));
-  }
-
-  #onAnswer(stream: ClientHttp2Stream, raw: readonly string[]): void {
-    this.#answered = true;
-    clearTimeout(this.#timer);
-    const status = this.#onHead(raw);
-    if (!NO_BODY.has(status)) this.#missing = Number(headerValue(raw, 'content-length') ?? 0);
-    // Not before: Node tells of data at once, and of the head only when it has told of all the data it was handed.
-    stream.on('data', (chunk: Buffer) => {
-      this.#tell(() => {
-        this.#missing -= chunk.length;
-        if (!this.#handler.onData(chunk)) stream.pause();
-      });
-    });
-  }
-
-  /** `:status` comes first, and is all there is of pseudo headers. */
-  #onHead(raw: readonly string[]): number {
-    const status = Number(raw[1]);
-    const resume = () => void this.#stream?.resume();
-    this.#handler.onHead(status, goSpelling(raw.slice(2)), resume, STATUS_CODES[status] ?? '');
-    return status;
-  }
-
-  #tell(what: () => void): void {
-    if (this.#over) return;
-    try {
-      what();
-    } catch (error) {
-      this.#over = false; // also what the last word throws is told
-      this.#fail(error as Error);
-    }
-  }
-
-  #fail(error: Error): void {
-    if (this.#over) return;
-    this.giveUp();
-    this.#handler.onError(error);
-  }
-}
-
-/** Headers as they came, a flat list: Node hands it over behind the object and the flags, which its types leave out. */
-function onRaw(
-  stream: EventEmitter,
-  event: 'headers' | 'response' | 'trailers',
-  then: (raw: readonly string[]) => void,
-): void {
-  stream.on(event, (...args: unknown[]) => {
-    then(args[2] as readonly string[]);
-  });
-}
-
-/** Ends a stream that nobody wants. What has come of it is read: unread, it would keep its memory. */
-function drop(stream: ClientHttp2Stream): void {
-  stream.removeAllListeners('data');
-  stream.resume();
-  stream.close(constants.NGHTTP2_CANCEL);
 }

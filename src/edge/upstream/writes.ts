@@ -6,13 +6,9 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type buildConnector, type Dispatcher, errors } from 'undici';
 import { groupHeaders } from '../http2-headers.ts';
-import {
-  type SessionEnd,
-  type SessionTimes,
-  type Write,
-  type WriteHandler,
-  WriteSession,
-} from './write-session.ts';
+import { areFields } from './message-head.ts';
+import { type SessionEnd, type SessionTimes, type Write, WriteSession } from './write-session.ts';
+import type { WriteHandler } from './write-stream.ts';
 
 /** A request ready to be sent to one peer; `headers` is a flat list with `host`. */
 export interface Sending {
@@ -47,8 +43,6 @@ interface Waiting {
 const HTTP1_FOR_MS = 60_000;
 const MAX_HEADERS = 100;
 const MAX_HEADER_BYTES = 32_768;
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const NO_VALUE = /[\0\r\n]/;
 
 export class Writes {
   readonly #deps: WritesDeps;
@@ -152,11 +146,6 @@ function toWrite({ method, path, headers, body, headersTimeout }: Sending): Writ
 function arePlain(headers: readonly string[]): boolean {
   if (headers.length > 2 * MAX_HEADERS) return false;
   let bytes = 0;
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i] ?? '';
-    const value = headers[i + 1] ?? '';
-    bytes += name.length + value.length;
-    if (!TOKEN.test(name) || NO_VALUE.test(value)) return false;
-  }
-  return bytes <= MAX_HEADER_BYTES;
+  for (const text of headers) bytes += text.length;
+  return bytes <= MAX_HEADER_BYTES && areFields(headers);
 }
